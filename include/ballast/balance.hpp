@@ -22,7 +22,6 @@
 #include <ballast/balance/check_replicated.hpp>
 #include <ballast/balance/check_unequal.hpp>
 #include <ballast/balance/dealt_sets.hpp>
-#include <ballast/balance/fault.hpp>
 #include <ballast/balance/karmarkar_karp.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/balance/options.hpp>

@@ -16,6 +16,7 @@
 /// @endcode
 
 #include <ballast/core/certificate.hpp>
+#include <ballast/core/check.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>

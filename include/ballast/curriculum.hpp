@@ -17,7 +17,6 @@
 #include <ballast/curriculum/apportion.hpp>
 #include <ballast/curriculum/check.hpp>
 #include <ballast/curriculum/check_phase_switch.hpp>
-#include <ballast/curriculum/fault.hpp>
 #include <ballast/curriculum/options.hpp>
 #include <ballast/curriculum/phase_switch.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>

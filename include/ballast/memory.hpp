@@ -16,7 +16,6 @@
 #include <ballast/memory/check_layout.hpp>
 #include <ballast/memory/check_order.hpp>
 #include <ballast/memory/fast_layout.hpp>
-#include <ballast/memory/fault.hpp>
 #include <ballast/memory/fit_layouts.hpp>
 #include <ballast/memory/folded_order.hpp>
 #include <ballast/memory/layout.hpp>

@@ -15,7 +15,6 @@
 
 #include <ballast/partition/bounds.hpp>
 #include <ballast/partition/check.hpp>
-#include <ballast/partition/fault.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/probe.hpp>

@@ -17,7 +17,6 @@
 #include <ballast/pipeline/check.hpp>
 #include <ballast/pipeline/check_prefetch.hpp>
 #include <ballast/pipeline/chunked_order.hpp>
-#include <ballast/pipeline/fault.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/prefetch.hpp>

@@ -29,7 +29,7 @@ attention_plan<> sound() {
   return plan;
 }
 template <class Change>
-verdict<fault> after(Change change) {
+verdict after(Change change) {
   auto plan = sound();
   change(plan);
   return check_attention_tasks(plan, given, options);
@@ -42,23 +42,23 @@ TEST_CASE("check_attention_tasks: a sound plan, and each rule broken") {
   CHECK(after([](auto& p) { p.server_offsets.pop_back(); }).fault == fault::bad_offsets);
   CHECK(after([](auto& p) { p.server_offsets = {0, 4, 3}; }).fault == fault::bad_offsets);
   CHECK(after([](auto& p) { p.loads.push_back(0); }).fault == fault::bad_offsets);
-  CHECK(after([](auto& p) { p.tasks[0].end = 2; }) == verdict<fault>{fault::bad_task, 0, 0, 0});
-  CHECK(after([](auto& p) { p.tasks[2].tail_begin = 1; }) == verdict<fault>{fault::bad_task, 2, 0, 0});
+  CHECK(after([](auto& p) { p.tasks[0].end = 2; }) == verdict{fault::bad_task, 0, 0, 0});
+  CHECK(after([](auto& p) { p.tasks[2].tail_begin = 1; }) == verdict{fault::bad_task, 2, 0, 0});
   CHECK(after([](auto& p) { p.tasks[1].sample = 2; }).fault == fault::query_missing);
   CHECK(after([](auto& p) { p.tasks[1].end = 4; }).fault == fault::unknown_query);
-  CHECK(after([](auto& p) { p.tasks[1].home = 1; }) == verdict<fault>{fault::wrong_home, 1, 1, 0});
-  CHECK(after([](auto& p) { p.tasks[0].begin = 1; }) == verdict<fault>{fault::query_twice, 0, 1, 0});
-  CHECK(after([](auto& p) { p.tasks[0].begin = 3; }) == verdict<fault>{fault::query_missing, 0, 2, 0});
-  CHECK(after([](auto& p) { p.tasks[1].end = 2; }) == verdict<fault>{fault::query_missing, 1, 2, 0});
+  CHECK(after([](auto& p) { p.tasks[1].home = 1; }) == verdict{fault::wrong_home, 1, 1, 0});
+  CHECK(after([](auto& p) { p.tasks[0].begin = 1; }) == verdict{fault::query_twice, 0, 1, 0});
+  CHECK(after([](auto& p) { p.tasks[0].begin = 3; }) == verdict{fault::query_missing, 0, 2, 0});
+  CHECK(after([](auto& p) { p.tasks[1].end = 2; }) == verdict{fault::query_missing, 1, 2, 0});
   CHECK(after([](auto& p) {
           p.tasks[0] = {0, 0, 1, 6, 0, 0};
           p.tasks[2] = {0, 0, 0, 1, 6, 8};
-        }) == verdict<fault>{fault::second_rest, 0, 2, 1});
-  CHECK(after([](auto& p) { p.loads[1] = 17; }) == verdict<fault>{fault::wrong_load, 1, 17, 18});
-  CHECK(after([](auto& p) { p.moves = 2; }) == verdict<fault>{fault::wrong_movement, 0, 2, 1});
-  CHECK(after([](auto& p) { ++p.bytes_moved; }) == verdict<fault>{fault::wrong_movement, 0, 65, 64});
-  CHECK(after([](auto& p) { p.load.value = 23; }) == verdict<fault>{fault::wrong_bound, 0, 23, 24});
-  CHECK(after([](auto& p) { p.load.lower_bound = 22; }) == verdict<fault>{fault::wrong_bound, 0, 22, 21});
+        }) == verdict{fault::second_rest, 0, 2, 1});
+  CHECK(after([](auto& p) { p.loads[1] = 17; }) == verdict{fault::wrong_load, 1, 17, 18});
+  CHECK(after([](auto& p) { p.moves = 2; }) == verdict{fault::wrong_movement, 0, 2, 1});
+  CHECK(after([](auto& p) { ++p.bytes_moved; }) == verdict{fault::wrong_movement, 0, 65, 64});
+  CHECK(after([](auto& p) { p.load.value = 23; }) == verdict{fault::wrong_bound, 0, 23, 24});
+  CHECK(after([](auto& p) { p.load.lower_bound = 22; }) == verdict{fault::wrong_bound, 0, 22, 21});
 }
 
 TEST_CASE("check_attention_tasks: a task must be part of one given task") {
@@ -86,16 +86,6 @@ TEST_CASE("check_attention_tasks: options and tasks out of range are refused") {
   CHECK(says(8, {.servers = 1, .query_bytes = 1, .key_value_bytes = 1, .multiple = 0}) == "multiple = 0 must be in 1 ... 2^24 - 1");
   CHECK(says(std::int64_t{1} << 31, {.servers = 1, .query_bytes = 1, .key_value_bytes = 1}) ==
         "tasks[0] ends at key 2147483648, 2^31 or more");
-}
-
-TEST_CASE("check_attention_tasks: every rule has a sentence of its own") {
-  std::vector<std::string> sentences;
-  for (auto f = 0; f <= static_cast<int>(fault::wrong_bound); ++f) {
-    auto const sentence = describe(verdict<fault>{static_cast<fault>(f), 1, 2, 3});
-    CHECK(!sentence.empty());
-    for (auto const& other : sentences) CHECK(sentence != other);
-    sentences.push_back(sentence);
-  }
 }
 
 }  // namespace test_attention_check_attention_tasks

@@ -36,14 +36,16 @@ TEST_CASE("check_replicated: names the first broken rule") {
   CHECK(fault([](auto& p) { p.copies[2] = 1; }, options) == "copies[2] = 1, but the slots hold 2");
   CHECK(fault([](auto& p) { p.copies.clear(); }, options) == "copies[0] = 0, but the slots hold 2");
   CHECK(slots({0, 0, 1, 1, 2, 3, 2, 3}) == "rank 0 has two copies of expert 0");
-  CHECK(slots({0, 0, 1, 1, 2, 3, 2, 3}, true) == "the plan is valid");
+  CHECK(slots({0, 0, 1, 1, 2, 3, 2, 3}, true) == "valid");
   CHECK(slots({0, 1, 0, 2, 1, 3, 2, 3}) == "group 0 is on node 1 and on node 0");
   CHECK(fault([](auto& p) { p.loads[3] += 1; }, options) == "loads[3] = 1441441, but the copies of the rank have 1441440");
   CHECK(fault([](auto& p) { p.loads.pop_back(); }, options).starts_with("loads[0] = 0, but"));
-  CHECK(fault([](auto& p) { p.load.value -= 1; }, options) == "load.value = 3603599 is not 3603600");
-  CHECK(fault([](auto& p) { p.between.value += 1; }, options) == "between.value = 5045041 is not 5045040");
-  CHECK(fault([](auto& p) { p.load.lower_bound = p.load.value + 1; }, options) == "load.lower_bound = 3603601 exceeds 3603600");
-  CHECK(fault([](auto& p) { p.between.lower_bound = p.between.value + 1; }, options) == "between.lower_bound = 5045041 exceeds 5045040");
+  CHECK(fault([](auto& p) { p.load.value -= 1; }, options) == "the value of the certificate is 3603599, not 3603600");
+  CHECK(fault([](auto& p) { p.between.value += 1; }, options) == "the value of the certificate is 5045041, not 5045040");
+  CHECK(fault([](auto& p) { p.load.lower_bound = p.load.value + 1; }, options) ==
+        "the lower bound 3603601 contradicts 3603600, the value or the limit");
+  CHECK(fault([](auto& p) { p.between.lower_bound = p.between.value + 1; }, options) ==
+        "the lower bound 5045041 contradicts 5045040, the value or the limit");
 }
 
 }  // namespace test_balance_check_replicated

@@ -61,7 +61,7 @@ inline balance_case two_measures_case(std::uint64_t seed) {
   return c;
 }
 
-inline void require_valid(ballast::verdict<ballast::balance_fault> const& v) {
+inline void require_valid(ballast::verdict const& v) {
   INFO(describe(v));
   REQUIRE(v.valid());
 }

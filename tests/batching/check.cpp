@@ -79,7 +79,7 @@ TEST_CASE("check_batching names each broken rule and the first place") {
     harm(bad);
     return ballast::check_batching(bad, lengths, o, cost);
   };
-  auto const is = [](fault f, std::uint64_t index = 0) { return ballast::verdict<ballast::batching_fault>{f, index}; };
+  auto const is = [](ballast::rule f, std::uint64_t index = 0) { return ballast::verdict{f, index}; };
   CHECK(after([](plan& p) { p.ranks = 4; }) == is(fault::wrong_shape));
   CHECK(after([](plan& p) { p.table.pop_back(); }) == is(fault::wrong_shape));
   CHECK(after([](plan& p) { p.packs.offsets.back() += 1; }) == is(fault::bad_offsets));

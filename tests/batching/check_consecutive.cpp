@@ -36,7 +36,7 @@ TEST_CASE("check_consecutive: names the first broken rule", "[batching][check_co
   CHECK(fault_of([](auto& p) { ++p.objective.lower_bound; }) == consecutive_fault::wrong_bound);
   auto plan = good;
   plan.boundaries = {0, 2, 5};
-  CHECK(describe(check_consecutive(plan, 5, o, cost, cost)) == "overfull at 0: 18 instead of 10");
+  CHECK(describe(check_consecutive(plan, 5, o, cost, cost)) == "micro-batch 0 holds 18, more than the capacity 10");
   CHECK(describe(check_consecutive(good, 5, o, cost, cost)) == "valid");
 }
 

@@ -5,6 +5,7 @@
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
+#include "support/verdicts.hpp"
 
 #include <cstdint>
 #include <span>
@@ -33,25 +34,25 @@ TEST_CASE("check_micro_batches: names the first rule broken") {
   auto const says = [&](auto change, micro_batch_constraints const& c) {
     auto plan = good;
     change(plan);
-    return ballast::describe(check_micro_batches(plan, l, o, dear, c));
+    return ballast_test::place_of(check_micro_batches(plan, l, o, dear, c));
   };
   micro_batch_constraints const asked{.together = pairs, .apart = kinds, .at_least = 3, .small_ends = true};
   auto const same = [](auto&) {};
-  CHECK(says(same, asked) == "valid");
-  CHECK(says([](auto& p) { ++p.cost; }, asked) == "wrong cost at 0");
-  CHECK(says([](auto& p) { p.status = status::unknown; }, asked) == "plan refused at 0");
-  CHECK(says(same, {.at_least = 4}) == "wrong number at 0");
-  CHECK(says(same, {.exactly = 2}) == "wrong number at 0");
-  CHECK(says([](auto& p) { p.count.value = 2; }, asked) == "wrong number at 0");
-  CHECK(says([](auto& p) { p.count.lower_bound = 4; }, asked) == "wrong bound at 0");
+  CHECK(says(same, asked) == ballast::verdict{});
+  CHECK(says([](auto& p) { ++p.cost; }, asked) == ballast::verdict{ballast::batching_fault::wrong_cost, 0});
+  CHECK(says([](auto& p) { p.status = status::unknown; }, asked) == ballast::verdict{ballast::micro_batch_fault::plan_refused, 0});
+  CHECK(says(same, {.at_least = 4}) == ballast::verdict{ballast::micro_batch_fault::wrong_number, 0});
+  CHECK(says(same, {.exactly = 2}) == ballast::verdict{ballast::micro_batch_fault::wrong_number, 0});
+  CHECK(says([](auto& p) { p.count.value = 2; }, asked) == ballast::verdict{ballast::micro_batch_fault::wrong_number, 0});
+  CHECK(says([](auto& p) { p.count.lower_bound = 4; }, asked) == ballast::verdict{ballast::micro_batch_fault::wrong_bound, 0});
   keys const one(6, 1), each{0, 1, 2, 3, 4, 5};
-  CHECK(says(same, {.together = one}).substr(0, 10) == "torn apart");
-  CHECK(says(same, {.apart = each}).substr(0, 10) == "mixed keys");
-  CHECK(says([](auto& p) { std::swap(p.table[0], p.table[1]); }, asked) == "expensive end at 2");
+  CHECK(says(same, {.together = one}).fault == ballast::micro_batch_fault::torn_apart);
+  CHECK(says(same, {.apart = each}).fault == ballast::micro_batch_fault::mixed_keys);
+  CHECK(says([](auto& p) { std::swap(p.table[0], p.table[1]); }, asked) == ballast::verdict{ballast::micro_batch_fault::expensive_end, 2});
 
   auto none = o;
   none.micro_batches = 0;
-  CHECK(ballast::describe(check_micro_batches(good, l, none, dear)) == "wrong number at 0");
+  CHECK(ballast_test::place_of(check_micro_batches(good, l, none, dear)) == ballast::verdict{ballast::micro_batch_fault::wrong_number, 0});
   CHECK(refusal([&] { return check_micro_batches(good, l, o, dear, {.apart = std::span(each).first(2)}); }) ==
         "apart has 2 entries for 6 samples");
 
@@ -61,7 +62,8 @@ TEST_CASE("check_micro_batches: names the first rule broken") {
   gap.micro_batches = 5;
   gap.count = {5, 5};
   gap.table.push_back(gap.none);
-  CHECK(ballast::describe(check_micro_batches(gap, l, o, dear, {.exactly = 5})) == "needless gap at 0");
+  CHECK(ballast_test::place_of(check_micro_batches(gap, l, o, dear, {.exactly = 5})) ==
+        ballast::verdict{ballast::micro_batch_fault::needless_gap, 0});
 }
 
 }  // namespace test_batching_check_micro_batches

@@ -61,7 +61,7 @@ TEST_CASE("retained_tasks: valid, N - K forwards repeated, and the peak is K chu
     for (std::uint32_t k = 1; k <= n; ++k) {
       auto const tasks = retained_tasks(n, k);
       CAPTURE(n, k);
-      CHECK(says(tasks, n, k) == "the tasks are valid");
+      CHECK(says(tasks, n, k) == "valid");
       CHECK(tasks.size() == 2 * n + (n - k));
       CHECK(std::count_if(tasks.begin(), tasks.end(), [](auto const& t) { return t.pass == chunk_pass::forward_again; }) == n - k);
       std::vector<std::int64_t> const tokens(n, 7);

@@ -64,11 +64,11 @@ TEST_CASE("deal_chunks: every chain on one rank, in order, within the bound; sha
     std::vector<std::uint32_t> chains(plan.chains.size());
     std::iota(chains.begin(), chains.end(), 0U);
     auto const time_of = [&](std::int64_t c) { return chain_time[static_cast<std::size_t>(c)]; };
-    CHECK(describe(check_balance(dealt, chains, {.sets = ranks}, time_of)) == "the sets are valid");
+    CHECK(describe(check_balance(dealt, chains, {.sets = ranks}, time_of)) == "valid");
     CHECK(dealt == deal_chunks(plan, {.sets = ranks}, times));
 
     auto const shards = shards_of(plan, dealt.sets);
-    CHECK(describe(check_shards(shards, l, {.capacity = size, .ranks = ranks})) == "the shards are valid");
+    CHECK(describe(check_shards(shards, l, {.capacity = size, .ranks = ranks})) == "valid");
     auto const timed = time_shards(shards, [](std::int64_t n, std::int64_t) { return cost(n); }, 7);
     CHECK(timed.makespan == dealt.load.value);  // of pipelines of one stage
 
@@ -88,7 +88,7 @@ TEST_CASE("deal_chunks: every chain on one rank, in order, within the bound; sha
           mine.push_back(l[i]);
         }
       for (auto& range : local.ranges) range.sample = renumbered[range.sample];
-      CHECK(describe(check_chunks(local, mine, {.size = size})) == "the chunks are valid");
+      CHECK(describe(check_chunks(local, mine, {.size = size})) == "valid");
       CHECK(own.count.lower_bound <= make_chunks(mine, {.size = size}).count.lower_bound);
       auto const of_rank = chunk_times(own, cost, 7);
       CHECK(std::accumulate(of_rank.begin(), of_rank.end(), std::int64_t{0}) <= dealt.load.value);

@@ -16,7 +16,7 @@ using fault = ballast::curriculum_fault;
 using plan = ballast::curriculum_plan;
 
 namespace {
-constexpr auto is = [](fault f, std::uint64_t index = 0) { return ballast::verdict<ballast::curriculum_fault>{f, index}; };
+constexpr auto is = [](ballast::rule f, std::uint64_t index = 0) { return ballast::verdict{f, index}; };
 }  // namespace
 
 TEST_CASE("check_curriculum names each broken rule and the first place") {

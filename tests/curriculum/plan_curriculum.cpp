@@ -24,7 +24,7 @@ using ballast_test::refusal;
 using ballast_test::sources;
 
 namespace {
-void require_valid(ballast::verdict<ballast::curriculum_fault> const& verdict) {
+void require_valid(ballast::verdict const& verdict) {
   INFO(ballast::describe(verdict));
   REQUIRE(verdict.valid());
 }

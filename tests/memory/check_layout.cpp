@@ -22,7 +22,7 @@ using namespace ballast;
 namespace {
 
 using buffers = std::vector<buffer>;
-using fault = verdict<layout_fault, std::int64_t>;
+using fault = verdict;
 
 buffers const three{{.lower = 0, .upper = 2, .size = 10, .alignment = 2},
                     {.lower = 1, .upper = 3, .size = 20},
@@ -45,7 +45,7 @@ TEST_CASE("check_layout: each rule, its place and its sentence") {
     return check_layout(three, layout, capacity);
   };
   CHECK(check_layout(three, good, 30) == fault{});
-  CHECK(describe(fault{}) == "the layout is valid");
+  CHECK(describe(fault{}) == "valid");
   auto v = broken([](auto& l) { l.offsets.pop_back(); });
   CHECK(v == fault{layout_fault::wrong_size, 0, 2, 3});
   CHECK(describe(v) == "there are 2 offsets, and should be 3");

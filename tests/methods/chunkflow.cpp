@@ -52,9 +52,8 @@ TEST_CASE("chunkflow: chunks, ranks and timelines are valid, and no plan is fast
     ballast::quadratic_cost const cost{.linear = 20, .quadratic = 1};
     auto const out = plan_iteration(l, by, cost);
     CAPTURE(round, l, by.chunk_size, by.ranks, by.stages, by.work.retained);
-    CHECK(describe(check_chunks(out.chunks, l, {.size = by.chunk_size})) == "the chunks are valid");
-    CHECK(describe(check_shards(shards_of(out.chunks, out.ranks.sets), l, {.capacity = by.chunk_size, .ranks = by.ranks})) ==
-          "the shards are valid");
+    CHECK(describe(check_chunks(out.chunks, l, {.size = by.chunk_size})) == "valid");
+    CHECK(describe(check_shards(shards_of(out.chunks, out.ranks.sets), l, {.capacity = by.chunk_size, .ranks = by.ranks})) == "valid");
     CHECK(out.time.lower_bound <= out.time.value);
     CHECK(out.time.value >= out.ranks.load.value);
     auto const again = plan_iteration(l, by, cost);

@@ -131,7 +131,7 @@ inline std::vector<worth> every_cut(chain_case const& c) {
   return out;
 }
 
-inline void require_valid(ballast::verdict<ballast::partition_fault> const& v) {
+inline void require_valid(ballast::verdict const& v) {
   INFO(describe(v));
   REQUIRE(v.valid());
 }

@@ -21,7 +21,7 @@ TEST_CASE("chunked_order: published bubbles of ChunkFlow's example") {
   CHECK(t.makespan == certificate{46, 42});
   CHECK_THAT(t.bubble(), WithinAbs(0.4783, 5e-5));
   CHECK(t.stages[0].peak_memory == 8);
-  CHECK(describe(check_timeline(t, order.stage_of, 4, chunkflow_work, order.chains)) == "the timeline is valid");
+  CHECK(describe(check_timeline(t, order.stage_of, 4, chunkflow_work, order.chains)) == "valid");
 
   // Chunks of 4: the three short samples in one, the long one in another.
   auto const two =
@@ -57,7 +57,7 @@ TEST_CASE("chunked_order: never waits for ever, and no longer in turns than it m
     auto const work = random_works(stages, count, seed % 3 == 0 ? 2 : 40, generator);
     auto const order = chunked_order(stages, chains);
     auto const t = simulate_order(order, work, true);  // throws for an order that waits for ever, or breaks a chain
-    REQUIRE(describe(check_timeline(t, order.stage_of, count, work, chains)) == "the timeline is valid");
+    REQUIRE(describe(check_timeline(t, order.stage_of, count, work, chains)) == "valid");
     auto const needed = bytes_needed(chains, stages, work);
     std::uint64_t longest = 0;
     for (auto const& chain : chains) longest = (std::max)(longest, std::uint64_t{chain.size()});

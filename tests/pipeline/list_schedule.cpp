@@ -149,7 +149,7 @@ TEST_CASE("list_schedule: valid, within the capacity and never waiting in vain, 
 
     auto const plan = list_schedule(chains, options, work);
     REQUIRE(plan.status == status::feasible);
-    REQUIRE(describe(check_timeline(plan.timeline, plan.order.stage_of, count, work, chains)) == "the timeline is valid");
+    REQUIRE(describe(check_timeline(plan.timeline, plan.order.stage_of, count, work, chains)) == "valid");
     auto const most = summed_peaks(plan, work);
     REQUIRE(most == peaks(plan.timeline));
     for (std::uint64_t s = 0; s < stages; ++s) {

@@ -158,7 +158,7 @@ TEST_CASE("simulate_pipeline: the timeline that the definition draws, for any wo
     auto const work = random_works(order.stage_of.size(), micro_batches, seed % 3 == 0 ? 3 : 50, generator);
     auto const t = simulate_pipeline(schedule, {.stages = stages, .micro_batches = micro_batches, .events = true}, work);
     REQUIRE(t.events == drawn_until_stable(order, work));
-    REQUIRE(describe(check_timeline(t, order.stage_of, micro_batches, work)) == "the timeline is valid");
+    REQUIRE(describe(check_timeline(t, order.stage_of, micro_batches, work)) == "valid");
     for (auto const& e : t.events) {
       plans.append(static_cast<std::uint64_t>(e.start));
       plans.append(e.micro_batch);
@@ -317,7 +317,7 @@ TEST_CASE("simulate_order: refuses chains that an order breaks") {
   order.fill = {3, 3};
   auto const third = [](auto, auto) { return stage_work{.forward = 1, .backward = 1, .weight = 1}; };
   auto const filled = simulate_order(order, third, true);
-  CHECK(describe(check_timeline(filled, order.stage_of, 3, third, order.chains)) == "the timeline is valid");
+  CHECK(describe(check_timeline(filled, order.stage_of, 3, third, order.chains)) == "valid");
   std::swap(order.tasks[4], order.tasks[5]);
   CHECK(refusal([&] { return simulate_order(order, third); }) == breaks("[4] on stage 0: the backward of micro-batch 1", "0", "1"));
 }

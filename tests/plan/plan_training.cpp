@@ -246,7 +246,7 @@ TEST_CASE("plan_training: steps, shares, memory and stages are what their defini
         std::vector<std::uint32_t> stage_of(stages);
         std::iota(stage_of.begin(), stage_of.end(), 0U);
         CHECK(plan.timeline.events == timeline.events);
-        CHECK(describe(check_timeline(plan.timeline, stage_of, mine.size(), stage_at)) == "the timeline is valid");
+        CHECK(describe(check_timeline(plan.timeline, stage_of, mine.size(), stage_at)) == "valid");
         for (std::size_t i = 0; i < plan.works.size(); ++i) CHECK(plan.works[i] == stage_at(i % stages, i / stages));
       }
       CHECK(plan.steps[s] == slowest + last);
@@ -297,8 +297,7 @@ TEST_CASE("plan_training: steps, shares, memory and stages are what their defini
     }
     auto const held = held_by_stage(of.options.schedule, stages, most);
     std::vector<std::int64_t> const capacity(stages, of.options.memory);
-    CHECK(describe(prove_stages(plan.stages, fold_layers(layers), {.stages = stages, .capacity = capacity, .in_flight = held})) ==
-          "the plan is valid");
+    CHECK(describe(prove_stages(plan.stages, fold_layers(layers), {.stages = stages, .capacity = capacity, .in_flight = held})) == "valid");
   }
   CAPTURE(feasible, tight, recomputed);
   CHECK((feasible > 200 / round_step && tight > 30 / round_step && recomputed > 30 / round_step));  // all answers were there

@@ -17,7 +17,7 @@ TEST_CASE("check_selection: names the rule broken") {
   items.add(std::array{memory_option{.memory = 4}, memory_option{.transfer = 3}});
   selection_options const asked{.budget = 14, .hidden_transfer = 1};
   auto const good = choose_options(items, asked);
-  REQUIRE(check_selection(good, items, asked) == verdict<selection_fault>{});
+  REQUIRE(check_selection(good, items, asked) == verdict{});
   auto const broken = [&](auto const& change) {
     auto s = good;
     change(s);
@@ -26,7 +26,7 @@ TEST_CASE("check_selection: names the rule broken") {
   CHECK(broken([](selection& s) { s.copies.pop_back(); }) == selection_fault::wrong_size);
   CHECK(broken([](selection& s) { ++s.copies[0]; }) == selection_fault::wrong_count);
   CHECK(describe(check_selection(good, items, asked)) == "valid");
-  CHECK(describe(verdict<selection_fault>{selection_fault::wrong_count, 1}) == "wrong count at 1");
+  CHECK(describe(verdict{selection_fault::wrong_count, 1}) == "wrong count at 1");
   CHECK(broken([](selection& s) { ++s.memory; }) == selection_fault::wrong_memory);
   CHECK(broken([](selection& s) { ++s.transfer; }) == selection_fault::wrong_transfer);
   CHECK(broken([](selection& s) { ++s.time.value; }) == selection_fault::wrong_time);

@@ -99,8 +99,8 @@ TEST_CASE("choose: the best of all selections, under every objective and constra
       auto const plan = choose_options(c.items, c.asked), quick = choose_options_greedily(c.items, c.asked);
       CAPTURE(std::string(name), seed, c.asked.budget, plan.time.value, plan.time.lower_bound);
       REQUIRE((plan.status == status::feasible) == best.has_value());
-      REQUIRE(check_selection(plan, c.items, c.asked) == verdict<selection_fault>{});
-      REQUIRE(check_selection(quick, c.items, c.asked) == verdict<selection_fault>{});
+      REQUIRE(check_selection(plan, c.items, c.asked) == verdict{});
+      REQUIRE(check_selection(quick, c.items, c.asked) == verdict{});
       REQUIRE(quick.status == plan.status);
       infeasible += best ? 0 : 1;
       if (!best) continue;
@@ -136,7 +136,7 @@ TEST_CASE("choose: cut short by work, the bound still holds and the plan is lega
     auto const exact = choose_options(c.items, c.asked);
     CAPTURE(seed, plan.time.value, plan.time.lower_bound, exact.time.value, exact.time.lower_bound);
     CHECK(exact.time.optimal());
-    CHECK(check_selection(plan, c.items, c.asked) == verdict<selection_fault>{});
+    CHECK(check_selection(plan, c.items, c.asked) == verdict{});
     CHECK(plan.time.value >= exact.time.value);
     CHECK(plan.time.lower_bound <= exact.time.value);
     cut += plan.time.optimal() ? 0 : 1;
@@ -152,7 +152,7 @@ TEST_CASE("choose: a million million items of one class are one class") {
             count);
   for (std::int64_t const budget : {3'000'000'000'001, 5'000'000'000'003}) {
     auto const plan = choose_options(items, {.budget = budget});
-    CHECK(check_selection(plan, items, {.budget = budget}) == verdict<selection_fault>{});
+    CHECK(check_selection(plan, items, {.budget = budget}) == verdict{});
     CHECK(plan.time.gap() < 1e-9);
   }
 }
@@ -180,7 +180,7 @@ TEST_CASE("choose: nothing, all, and a dealing out to items") {
   CHECK(folded.class_of == std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1});
   selection_options const asked{.budget = 23, .hidden_transfer = 8};
   auto const plan = choose_options(folded.classes, asked);
-  CHECK(check_selection(plan, folded.classes, asked) == verdict<selection_fault>{});
+  CHECK(check_selection(plan, folded.classes, asked) == verdict{});
   auto const each = option_of_each(folded, plan);
   std::int64_t memory = 0, time = 0, transfer = 0;
   for (std::size_t i = 0; i < each.size(); ++i) {

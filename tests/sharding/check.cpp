@@ -34,46 +34,46 @@ ballast::shards<> valid() {
   return plan;
 }
 
-shard_fault fault_of(ballast::shards<> const& plan, ballast::sharding_options const& o = options) {
+ballast::rule fault_of(ballast::shards<> const& plan, ballast::sharding_options const& o = options) {
   auto const v = check_shards(plan, lengths, o);
   CHECK_FALSE(describe(v).empty());
   return v.fault;
 }
 
 template <class Change>
-shard_fault after(Change const& change) {
+ballast::rule after(Change const& change) {
   auto plan = valid();
   change(plan);
   return fault_of(plan);
 }
 
 TEST_CASE("check_shards: names the rule that a change breaks") {
-  using enum shard_fault;
+  using broken = shard_fault;
   // Pieces: 0 [0, 2) and [6, 8) on rank 0, [2, 6) on rank 1; 1 [0, 3) on rank 1; pass 2 holds 2 [0, 5).
-  CHECK(fault_of(valid()) == none);
-  CHECK(after([](auto& p) { p.status = ballast::status::infeasible; }) == passes_without_plan);
-  CHECK(after([](auto& p) { p.pass_offsets[1] = 9; }) == bad_offsets);
-  CHECK(after([](auto& p) { p.rank_offsets[1] = 4; }) == bad_offsets);
-  CHECK(after([](auto& p) { p.rank_offsets.push_back(3); }) == wrong_rank_count);
-  CHECK(after([](auto& p) { p.rank_groups.members = {1, 0}; }) == bad_group);
-  CHECK(after([](auto& p) { p.rank_groups.members = {0, 2}; }) == bad_group);
-  CHECK(after([](auto& p) { p.left_out = {4}; }) == sample_out_of_range);
-  CHECK(after([](auto& p) { p.pieces[3].sample = 4; }) == sample_out_of_range);
-  CHECK(after([](auto& p) { p.pieces[4].end = 6; }) == bad_piece);
-  CHECK(after([](auto& p) { p.pieces[4].end = 0; }) == bad_piece);
-  CHECK(after([](auto& p) { p.pieces[0].group = 1; }) == group_out_of_range);
-  CHECK(after([](auto& p) { p.pieces[4].group = 0; }) == group_twice);
-  CHECK(after([](auto& p) { std::swap(p.pieces[0], p.pieces[1]); }) == scattered_sample);
-  CHECK(after([](auto& p) { p.execution = execution::independent; }) == mixed_pass);
-  CHECK(after([](auto& p) { p.execution = execution::lockstep; }) == uneven_passes);
-  CHECK(after([](auto& p) { p.pieces[1].begin = 5; }) == token_twice);
-  CHECK(after([](auto& p) { p.left_out = {2, 3}; }) == token_twice);
-  CHECK(after([](auto& p) { p.left_out = {}; }) == token_missing);
-  CHECK(after([](auto& p) { p.pieces[4].end = 4; }) == token_missing);
-  CHECK(after([](auto& p) { p.pieces[2].group = ballast::not_shared; }) == group_incomplete);
-  CHECK(after([](auto& p) { p.time = {.value = 3, .lower_bound = 4}; }) == wrong_bound);
-  CHECK(fault_of(valid(), {.capacity = 6, .ranks = 2}) == overfull_pass);
-  CHECK(fault_of(valid(), {.capacity = 7, .ranks = 2, .most_ranks_shared = 1}) == group_too_large);
+  CHECK(fault_of(valid()) == broken::none);
+  CHECK(after([](auto& p) { p.status = ballast::status::infeasible; }) == broken::passes_without_plan);
+  CHECK(after([](auto& p) { p.pass_offsets[1] = 9; }) == broken::bad_offsets);
+  CHECK(after([](auto& p) { p.rank_offsets[1] = 4; }) == broken::bad_offsets);
+  CHECK(after([](auto& p) { p.rank_offsets.push_back(3); }) == broken::wrong_rank_count);
+  CHECK(after([](auto& p) { p.rank_groups.members = {1, 0}; }) == broken::bad_group);
+  CHECK(after([](auto& p) { p.rank_groups.members = {0, 2}; }) == broken::bad_group);
+  CHECK(after([](auto& p) { p.left_out = {4}; }) == broken::sample_out_of_range);
+  CHECK(after([](auto& p) { p.pieces[3].sample = 4; }) == broken::sample_out_of_range);
+  CHECK(after([](auto& p) { p.pieces[4].end = 6; }) == broken::bad_piece);
+  CHECK(after([](auto& p) { p.pieces[4].end = 0; }) == broken::bad_piece);
+  CHECK(after([](auto& p) { p.pieces[0].group = 1; }) == broken::group_out_of_range);
+  CHECK(after([](auto& p) { p.pieces[4].group = 0; }) == broken::group_twice);
+  CHECK(after([](auto& p) { std::swap(p.pieces[0], p.pieces[1]); }) == broken::scattered_sample);
+  CHECK(after([](auto& p) { p.execution = execution::independent; }) == broken::mixed_pass);
+  CHECK(after([](auto& p) { p.execution = execution::lockstep; }) == broken::uneven_passes);
+  CHECK(after([](auto& p) { p.pieces[1].begin = 5; }) == broken::token_twice);
+  CHECK(after([](auto& p) { p.left_out = {2, 3}; }) == broken::token_twice);
+  CHECK(after([](auto& p) { p.left_out = {}; }) == broken::token_missing);
+  CHECK(after([](auto& p) { p.pieces[4].end = 4; }) == broken::token_missing);
+  CHECK(after([](auto& p) { p.pieces[2].group = ballast::not_shared; }) == broken::group_incomplete);
+  CHECK(after([](auto& p) { p.time = {.value = 3, .lower_bound = 4}; }) == broken::wrong_bound);
+  CHECK(fault_of(valid(), {.capacity = 6, .ranks = 2}) == broken::overfull_pass);
+  CHECK(fault_of(valid(), {.capacity = 7, .ranks = 2, .most_ranks_shared = 1}) == broken::group_too_large);
   CHECK(describe(check_shards(valid(), lengths, {.capacity = 6, .ranks = 2})) == "pass 1 holds 7 tokens, more than the capacity 6");
 
   ballast::shards<> three;  // ranks 0 and 2 share a sample that rank 1 holds a piece of
@@ -83,35 +83,35 @@ TEST_CASE("check_shards: names the rule that a change breaks") {
   three.rank_groups.push_back(ends);
   three.execution = execution::mixed;
   three.pieces = {{0, 0, 3, 0}, {0, 3, 4, 0}, {0, 4, 8, 0}};
-  CHECK(check_shards(three, std::vector{8}, {.capacity = 9, .ranks = 3}).fault == wrong_rank);
+  CHECK(check_shards(three, std::vector{8}, {.capacity = 9, .ranks = 3}).fault == broken::wrong_rank);
   three.pieces = {{0, 0, 4, 0}, {1, 0, 2}, {0, 4, 8, 0}};
-  CHECK(check_shards(three, std::vector{8, 2}, {.capacity = 9, .ranks = 3}).fault == none);
-  CHECK(check_shards(three, std::vector{8, 2}, {.capacity = 9, .ranks = 3}, {.aligned = true}).fault == group_not_aligned);
+  CHECK(check_shards(three, std::vector{8, 2}, {.capacity = 9, .ranks = 3}).fault == broken::none);
+  CHECK(check_shards(three, std::vector{8, 2}, {.capacity = 9, .ranks = 3}, {.aligned = true}).fault == broken::group_not_aligned);
 }
 
 TEST_CASE("check_shards: chunks of a sample are on the same ranks, in order, and nobody waits in a circle") {
-  using enum shard_fault;
+  using broken = shard_fault;
   ballast::sharding_options const o{.capacity = 9, .ranks = 2};
   ballast::shards<> plan;
   plan.rank_offsets = {0, 2, 4};
   plan.pass_offsets = {0, 1, 2, 3, 4};
   plan.pieces = {{0, 0, 4}, {0, 4, 6}, {1, 0, 3}, {1, 3, 5}};
   std::vector const two{6, 5};
-  CHECK(check_shards(plan, two, o).fault == none);
+  CHECK(check_shards(plan, two, o).fault == broken::none);
   auto other = plan;
   std::swap(other.pieces[0], other.pieces[1]);
-  CHECK(check_shards(other, two, o).fault == wrong_order);
+  CHECK(check_shards(other, two, o).fault == broken::wrong_order);
   other = plan;
   std::swap(other.pieces[1], other.pieces[3]);
-  CHECK(check_shards(other, two, o).fault == other_ranks);
+  CHECK(check_shards(other, two, o).fault == broken::other_ranks);
 
   std::uint32_t const both[] = {0, 1};
   plan.rank_groups.push_back(both);
   plan.rank_groups.push_back(both);
   plan.pieces = {{0, 0, 3, 0}, {1, 0, 3, 1}, {0, 3, 6, 0}, {1, 3, 5, 1}};
-  CHECK(check_shards(plan, two, o).fault == none);
+  CHECK(check_shards(plan, two, o).fault == broken::none);
   std::swap(plan.pieces[2], plan.pieces[3]);
-  CHECK(check_shards(plan, two, o).fault == circular_wait);
+  CHECK(check_shards(plan, two, o).fault == broken::circular_wait);
 }
 
 TEST_CASE("check_shards: random passes are valid") {

@@ -34,24 +34,24 @@ TEST_CASE("check_stages: every broken rule is named, with its place") {
     return prove_stages(plan, chain, options);
   };
   using f = staging_fault;
-  CHECK(after([](auto&) {}) == verdict<staging_fault>{});
-  CHECK(after([](auto& p) { p.partition.status = status::infeasible; }) == verdict<staging_fault>{f::plan_refused, 0});
-  CHECK(after([](auto& p) { p.option.pop_back(); }) == verdict<staging_fault>{f::wrong_size, 0});
-  CHECK(after([](auto& p) { p.figures.pop_back(); }) == verdict<staging_fault>{f::wrong_size, 0});
-  CHECK(after([](auto& p) { p.partition.boundaries[1] = 5; }) == verdict<staging_fault>{f::bad_boundaries, 1});
-  CHECK(after([](auto& p) { p.partition.boundaries[0] = 1; }) == verdict<staging_fault>{f::bad_boundaries, 0});
-  CHECK(after([](auto& p) { p.partition.boundaries[2] = 3; }) == verdict<staging_fault>{f::bad_boundaries, 2});
-  CHECK(after([](auto& p) { p.partition.boundaries[1] = 0; }) == verdict<staging_fault>{f::too_few_layers, 0});
-  CHECK(after([](auto& p) { p.option[2] = 2; }) == verdict<staging_fault>{f::bad_option, 2});
-  CHECK(after([](auto& p) { p.option[3] = 0; }) == verdict<staging_fault>{f::over_capacity, 1});
-  CHECK(after([](auto& p) { p.partition.boundaries[1] = 2; }) == verdict<staging_fault>{f::over_capacity, 0});
-  CHECK(after([](auto& p) { p.figures[1].activations += 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
-  CHECK(after([](auto& p) { p.figures[1].working += 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
-  CHECK(after([](auto& p) { p.option[2] = 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
-  CHECK(after([](auto& p) { p.partition.bottleneck.value -= 1; }) == verdict<staging_fault>{f::wrong_value, 0});
-  CHECK(after([](auto& p) { p.partition.bottleneck.lower_bound += 1; }) == verdict<staging_fault>{f::wrong_bound, 0});
+  CHECK(after([](auto&) {}) == verdict{});
+  CHECK(after([](auto& p) { p.partition.status = status::infeasible; }) == verdict{f::plan_refused, 0});
+  CHECK(after([](auto& p) { p.option.pop_back(); }) == verdict{f::wrong_size, 0});
+  CHECK(after([](auto& p) { p.figures.pop_back(); }) == verdict{f::wrong_size, 0});
+  CHECK(after([](auto& p) { p.partition.boundaries[1] = 5; }) == verdict{f::bad_boundaries, 1});
+  CHECK(after([](auto& p) { p.partition.boundaries[0] = 1; }) == verdict{f::bad_boundaries, 0});
+  CHECK(after([](auto& p) { p.partition.boundaries[2] = 3; }) == verdict{f::bad_boundaries, 2});
+  CHECK(after([](auto& p) { p.partition.boundaries[1] = 0; }) == verdict{f::too_few_layers, 0});
+  CHECK(after([](auto& p) { p.option[2] = 2; }) == verdict{f::bad_option, 2});
+  CHECK(after([](auto& p) { p.option[3] = 0; }) == verdict{f::over_capacity, 1});
+  CHECK(after([](auto& p) { p.partition.boundaries[1] = 2; }) == verdict{f::over_capacity, 0});
+  CHECK(after([](auto& p) { p.figures[1].activations += 1; }) == verdict{f::wrong_figures, 1});
+  CHECK(after([](auto& p) { p.figures[1].working += 1; }) == verdict{f::wrong_figures, 1});
+  CHECK(after([](auto& p) { p.option[2] = 1; }) == verdict{f::wrong_figures, 1});
+  CHECK(after([](auto& p) { p.partition.bottleneck.value -= 1; }) == verdict{f::wrong_value, 0});
+  CHECK(after([](auto& p) { p.partition.bottleneck.lower_bound += 1; }) == verdict{f::wrong_bound, 0});
   joint_stages<> refused;
-  CHECK(prove_stages(refused, chain, options) == verdict<staging_fault>{f::needless_refusal, 0});
+  CHECK(prove_stages(refused, chain, options) == verdict{f::needless_refusal, 0});
   CHECK(describe({f::over_capacity, 3}) == "stage 3 holds more than its capacity");
 
   auto dear = good;  // legal, but not the best, under a bound that claims it is
@@ -60,7 +60,7 @@ TEST_CASE("check_stages: every broken rule is named, with its place") {
                   {.time = 90, .added = 30, .state = 30, .working = 6, .activations = 12, .memory = 48}};
   dear.partition.bottleneck = {120, 120};
   CHECK(check_stages(dear, chain, options).valid());
-  CHECK(prove_stages(dear, chain, options) == verdict<staging_fault>{f::false_bound, 0});
+  CHECK(prove_stages(dear, chain, options) == verdict{f::false_bound, 0});
 }
 
 }  // namespace test_staging_check

@@ -26,23 +26,22 @@ TEST_CASE("check_chunks: every broken rule is named, with its place") {
     return check_chunks(plan, std::span<stage_layer const>(layers), held, options);
   };
   using f = staging_fault;
-  CHECK(after([](auto&) {}) == verdict<staging_fault>{});
-  CHECK(after([](auto& p) { p.partition.status = status::unknown; }) == verdict<staging_fault>{f::plan_refused, 0});
-  CHECK(after([](auto& p) { p.option.pop_back(); }) == verdict<staging_fault>{f::wrong_size, 0});
-  CHECK(after([](auto& p) { p.figures.pop_back(); }) == verdict<staging_fault>{f::wrong_size, 0});
-  CHECK(after([](auto& p) { p.partition.boundaries[2] = 9; }) == verdict<staging_fault>{f::bad_boundaries, 2});
-  CHECK(after([](auto& p) { p.partition.boundaries[0] = 1; }) == verdict<staging_fault>{f::bad_boundaries, 0});
-  CHECK(after([](auto& p) { p.partition.boundaries[4] = 7; }) == verdict<staging_fault>{f::bad_boundaries, 4});
-  CHECK(after([](auto& p) { p.partition.boundaries[1] = 0; }) == verdict<staging_fault>{f::too_few_layers, 0});
-  CHECK(after([](auto& p) { p.option[2] = 3; }) == verdict<staging_fault>{f::bad_option, 2});
-  CHECK(after([](auto& p) { p.partition.boundaries[1] = 3; }) == verdict<staging_fault>{f::over_capacity, 0});
-  CHECK(after([](auto& p) { p.figures[1].working += 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
-  CHECK(after([](auto& p) { p.figures[0].memory -= 1; }) == verdict<staging_fault>{f::wrong_figures, 0});
-  CHECK(after([](auto& p) { p.option[2] = 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
-  CHECK(after([](auto& p) { p.option[2] = 2; }) == verdict<staging_fault>{f::wrong_figures, 1});
-  CHECK(after([](auto& p) { p.partition.bottleneck.value -= 1; }) == verdict<staging_fault>{f::wrong_value, 0});
-  CHECK(after([](auto& p) { p.partition.bottleneck.lower_bound = p.partition.bottleneck.value + 1; }) ==
-        verdict<staging_fault>{f::wrong_bound, 0});
+  CHECK(after([](auto&) {}) == verdict{});
+  CHECK(after([](auto& p) { p.partition.status = status::unknown; }) == verdict{f::plan_refused, 0});
+  CHECK(after([](auto& p) { p.option.pop_back(); }) == verdict{f::wrong_size, 0});
+  CHECK(after([](auto& p) { p.figures.pop_back(); }) == verdict{f::wrong_size, 0});
+  CHECK(after([](auto& p) { p.partition.boundaries[2] = 9; }) == verdict{f::bad_boundaries, 2});
+  CHECK(after([](auto& p) { p.partition.boundaries[0] = 1; }) == verdict{f::bad_boundaries, 0});
+  CHECK(after([](auto& p) { p.partition.boundaries[4] = 7; }) == verdict{f::bad_boundaries, 4});
+  CHECK(after([](auto& p) { p.partition.boundaries[1] = 0; }) == verdict{f::too_few_layers, 0});
+  CHECK(after([](auto& p) { p.option[2] = 3; }) == verdict{f::bad_option, 2});
+  CHECK(after([](auto& p) { p.partition.boundaries[1] = 3; }) == verdict{f::over_capacity, 0});
+  CHECK(after([](auto& p) { p.figures[1].working += 1; }) == verdict{f::wrong_figures, 1});
+  CHECK(after([](auto& p) { p.figures[0].memory -= 1; }) == verdict{f::wrong_figures, 0});
+  CHECK(after([](auto& p) { p.option[2] = 1; }) == verdict{f::wrong_figures, 1});
+  CHECK(after([](auto& p) { p.option[2] = 2; }) == verdict{f::wrong_figures, 1});
+  CHECK(after([](auto& p) { p.partition.bottleneck.value -= 1; }) == verdict{f::wrong_value, 0});
+  CHECK(after([](auto& p) { p.partition.bottleneck.lower_bound = p.partition.bottleneck.value + 1; }) == verdict{f::wrong_bound, 0});
 }
 
 }  // namespace test_staging_check_chunks

@@ -86,7 +86,7 @@ TEST_CASE("plan_offload: with few layers, the best of all placements, or none ex
       if (plan.status == status::feasible) best = (std::min)(best, plan.time.value);
     });
     auto const plan = plan_offload(layers, options);
-    REQUIRE(check_offload(plan, layers, options) == verdict<offload_fault>{});
+    REQUIRE(check_offload(plan, layers, options) == verdict{});
     if (best < never) {
       ++feasible;
       REQUIRE(plan.time == certificate{best, best});
@@ -125,7 +125,7 @@ TEST_CASE("plan_offload: within both memories, and no rule that fits is faster")
     auto options = random_options(layers, draw);
     options.work = 20'000;
     auto const plan = plan_offload(layers, options);
-    REQUIRE(check_offload(plan, layers, options) == verdict<offload_fault>{});
+    REQUIRE(check_offload(plan, layers, options) == verdict{});
     REQUIRE(plan_offload(layers, options) == plan);
     for (auto const rule : {offload_rule::everything, offload_rule::first, offload_rule::last, offload_rule::stride})
       for (std::size_t c = 0; c < hosted_choices; ++c) {

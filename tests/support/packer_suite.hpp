@@ -77,7 +77,7 @@ inline packing_case random_case(std::uint64_t seed) {
   return c;
 }
 
-inline void require_valid(ballast::verdict<ballast::packing_fault> const& verdict) {
+inline void require_valid(ballast::verdict const& verdict) {
   INFO(ballast::describe(verdict));
   REQUIRE(verdict.valid());
 }

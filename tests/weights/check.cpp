@@ -12,7 +12,7 @@ namespace test_weights_check {
 using namespace ballast;
 
 TEST_CASE("check_layouts: each rule is found broken, with its place") {
-  using enum weight_layout_fault;
+  using broken = weight_layout_fault;
   auto const h = 64;
   layout_chain const chain{
       {ballast_test::plain_layer(h, 4), {{.name = "head", .weights = {{.in = h, .out = h}}, .width = h, .makes = h, .kept = h}}},
@@ -29,39 +29,40 @@ TEST_CASE("check_layouts: each rule is found broken, with its place") {
     CHECK_FALSE(describe(v).empty());
     return v;
   };
-  using verdict_of = verdict<weight_layout_fault, std::int64_t>;
-  CHECK(fault([](auto& p) { p.status = status::infeasible; }) == verdict_of{runs_without_plan, 0, 2, 0});
-  CHECK(fault([](auto& p) { p.runs[0].count = 2; }) == verdict_of{wrong_chain, 2, 1, 0});
-  CHECK(fault([](auto& p) { p.runs.pop_back(); }) == verdict_of{wrong_chain, 3, -1, 1});
-  CHECK(fault([](auto& p) { p.runs[1].count = 2; }) == verdict_of{wrong_chain, 4, 1, 0});
-  CHECK(fault([](auto& p) { p.runs[1].block = 9; }) == verdict_of{wrong_chain, 3, 9, 0});
-  CHECK(fault([](auto& p) { p.layouts[0].exit = activation_layout::batch; }) == verdict_of{broken_border, 0, 0, 0});
-  CHECK(fault([](auto& p) { p.layouts[1].entry = activation_layout::batch; }) == verdict_of{broken_border, 1, 0, 0});
-  CHECK(fault([](auto& p) { p.layouts[0].operators.pop_back(); }).fault == illegal_layouts);
+  using verdict_of = verdict;
+  CHECK(fault([](auto& p) { p.status = status::infeasible; }) == verdict_of{broken::runs_without_plan, 0, 2, 0});
+  CHECK(fault([](auto& p) { p.runs[0].count = 2; }) == verdict_of{broken::wrong_chain, 2, 1, 0});
+  CHECK(fault([](auto& p) { p.runs.pop_back(); }) == verdict_of{broken::wrong_chain, 3, -1, 1});
+  CHECK(fault([](auto& p) { p.runs[1].count = 2; }) == verdict_of{broken::wrong_chain, 4, 1, 0});
+  CHECK(fault([](auto& p) { p.runs[1].block = 9; }) == verdict_of{broken::wrong_chain, 3, 9, 0});
+  CHECK(fault([](auto& p) { p.layouts[0].exit = activation_layout::batch; }) == verdict_of{broken::broken_border, 0, 0, 0});
+  CHECK(fault([](auto& p) { p.layouts[1].entry = activation_layout::batch; }) == verdict_of{broken::broken_border, 1, 0, 0});
+  CHECK(fault([](auto& p) { p.layouts[0].operators.pop_back(); }).fault == broken::illegal_layouts);
   CHECK(fault([](auto& p) { p.layouts[0].operators[2].weights[0].layout = weight_layout::replicated; }) ==
-        verdict_of{illegal_layouts, 0, 2, 0});
-  CHECK(fault([](auto& p) { p.layouts[0].operators[1].reads = activation_layout::batch; }) == verdict_of{illegal_layouts, 0, 1, 0});
-  CHECK(fault([](auto& p) { p.layouts[0].operators[0].residual = activation_layout::sequence; }) == verdict_of{illegal_layouts, 0, 0, 0});
+        verdict_of{broken::illegal_layouts, 0, 2, 0});
+  CHECK(fault([](auto& p) { p.layouts[0].operators[1].reads = activation_layout::batch; }) == verdict_of{broken::illegal_layouts, 0, 1, 0});
+  CHECK(fault([](auto& p) { p.layouts[0].operators[0].residual = activation_layout::sequence; }) ==
+        verdict_of{broken::illegal_layouts, 0, 0, 0});
   // Legal, but not what was planned: the time says so.
   auto const other = fault([](auto& p) {
     auto& w = p.layouts[0].operators[3].weights[0];
     w = {weight_layout::rows, activation_layout::hidden};
     p.layouts[0].operators[3].makes = activation_layout::partial;
   });
-  CHECK(other.fault == wrong_time);
+  CHECK(other.fault == broken::wrong_time);
   CHECK(other.found == good.layouts[0].time);
   CHECK(other.expected > other.found);
-  CHECK(fault([](auto& p) { ++p.layouts[1].bytes; }).fault == wrong_bytes);
-  CHECK(fault([](auto& p) { --p.time.value; }) == verdict_of{wrong_time, 2, good.time.value - 1, good.time.value});
-  CHECK(fault([](auto& p) { --p.bytes; }) == verdict_of{wrong_bytes, 2, good.bytes - 1, good.bytes});
-  CHECK(fault([](auto& p) { ++p.time.lower_bound; }) == verdict_of{wrong_bound, 0, good.time.value + 1, good.time.value});
+  CHECK(fault([](auto& p) { ++p.layouts[1].bytes; }).fault == broken::wrong_bytes);
+  CHECK(fault([](auto& p) { --p.time.value; }) == verdict_of{broken::wrong_time, 2, good.time.value - 1, good.time.value});
+  CHECK(fault([](auto& p) { --p.bytes; }) == verdict_of{broken::wrong_bytes, 2, good.bytes - 1, good.bytes});
+  CHECK(fault([](auto& p) { ++p.time.lower_bound; }) == verdict_of{broken::wrong_bound, 0, good.time.value + 1, good.time.value});
   auto tight = options;
   tight.memory = good.bytes - 1;
-  CHECK(check_layouts(chain, good, tight) == verdict_of{over_memory, 0, good.bytes, good.bytes - 1});
+  CHECK(check_layouts(chain, good, tight) == verdict_of{broken::over_memory, 0, good.bytes, good.bytes - 1});
   tight = options;
   tight.split = false;
-  CHECK(check_layouts(chain, good, tight) == verdict_of{illegal_layouts, 0, 0, 0});
-  CHECK(describe(verdict_of{}) == "the layouts are valid");
+  CHECK(check_layouts(chain, good, tight) == verdict_of{broken::illegal_layouts, 0, 0, 0});
+  CHECK(describe(verdict_of{}) == "valid");
 }
 
 }  // namespace test_weights_check

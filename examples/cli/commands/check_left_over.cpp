@@ -40,33 +40,29 @@ struct packs_with {
 };
 
 /// A sentence of a rule that the plan breaks; `set_aside` is no part of the lists in plan.json.
-[[nodiscard]] std::string broken_rule(ballast::verdict<ballast::batching_fault> const& v, folder_steps const& steps,
-                                      packed_measure const& measure, std::span<std::uint64_t const> set_aside) {
+[[nodiscard]] std::string broken_rule(ballast::verdict const& v, folder_steps const& steps, packed_measure const& measure,
+                                      std::span<std::uint64_t const> set_aside) {
   auto const sample = "sample " + std::to_string(v.index);
-  auto const of_sample = v.fault == ballast::batching_fault::sample_missing || v.fault == ballast::batching_fault::sample_twice;
+  using broken = ballast::batching_fault;
+  auto const of_sample = v.fault == broken::sample_missing || v.fault == broken::sample_twice;
   auto const in = of_sample ? packs_with(steps, v.index) : packs_with();  // else the packs may be no packs
   auto const occurs = sample + " occurs " + counted(in.number, "time");
   auto const repetitions = static_cast<std::uint64_t>(std::ranges::count(steps.repeated, v.index));
   auto const listed =
       ", and plan.json lists it " + counted(repetitions, "time") + " in repeated, which makes " + grouped(repetitions + 1) + " in all";
-  switch (v.fault) {
-    case ballast::batching_fault::overfull_pack: {
-      std::uint64_t held = 0;
-      for (auto const i : steps.packs[static_cast<std::size_t>(v.index)])
-        held += static_cast<std::uint64_t>(measure.weights[static_cast<std::size_t>(i)]);
-      return describe(ballast::verdict<ballast::packing_fault>{ballast::packing_fault::overfull_pack, v.index, held,
-                                                               static_cast<std::uint64_t>(measure.capacity)});
-    }
-    case ballast::batching_fault::sample_missing:
-      return lists(steps.repeated, v.index) ? occurs + listed : sample + " is in no pack, and plan.json does not list it in dropped";
-    case ballast::batching_fault::sample_twice: {
-      auto const held = sample + " is in pack " + std::to_string(in.first) + ", and ";
-      if (lists(set_aside, v.index)) return held + "must be set aside: it exceeds the capacity";
-      if (lists(steps.dropped, v.index)) return held + "plan.json lists it in dropped";
-      return occurs + ", first in pack " + std::to_string(in.first) + listed;
-    }
-    default: return "its steps have a fault, " + describe(v);
+  if (v.fault == broken::overfull_pack) {
+    std::uint64_t held = 0;
+    for (auto const i : steps.packs[static_cast<std::size_t>(v.index)])
+      held += static_cast<std::uint64_t>(measure.weights[static_cast<std::size_t>(i)]);
+    return describe(ballast::verdict{ballast::packing_fault::overfull_pack, v.index, held, measure.capacity});
   }
+  if (v.fault == broken::sample_missing)
+    return lists(steps.repeated, v.index) ? occurs + listed : sample + " is in no pack, and plan.json does not list it in dropped";
+  if (v.fault != broken::sample_twice) return "its steps have a fault: " + describe(v);
+  auto const held = sample + " is in pack " + std::to_string(in.first) + ", and ";
+  if (lists(set_aside, v.index)) return held + "must be set aside: it exceeds the capacity";
+  if (lists(steps.dropped, v.index)) return held + "plan.json lists it in dropped";
+  return occurs + ", first in pack " + std::to_string(in.first) + listed;
 }
 
 }  // namespace
@@ -99,12 +95,13 @@ void check_left_over(plan_in_folder const& plan, std::string const& folder, std:
         .stages = plan.stages,
         .left_over = steps.dropped.empty() ? ballast::left_over::repeat : ballast::left_over::drop};
     auto const v = ballast::check_batching(expected, measure.weights, o, ballast::token_cost{});
-    if (!v.valid() && v.fault < ballast::batching_fault::wrong_tokens)  // figures, which come last, are not in the folder
-      refuse(broken_rule(v, steps, measure, set_aside));
+    using broken = ballast::batching_fault;  // figures, which are checked last, are not in the folder
+    auto const figure = {broken::wrong_tokens, broken::wrong_cost, broken::wrong_value, broken::wrong_bound};
+    if (!v.valid() && std::ranges::find(figure, v.fault) == figure.end()) refuse(broken_rule(v, steps, measure, set_aside));
   }
   for (std::size_t p = 0; most_samples != 0 && p < steps.packs.size(); ++p)
     if (auto const held = std::uint64_t{steps.packs[p].size()}; held > most_samples)
-      refuse(describe(ballast::verdict<ballast::packing_fault>{ballast::packing_fault::too_many_samples, p, held, most_samples}));
+      refuse(describe(ballast::verdict{ballast::packing_fault::too_many_samples, p, held, most_samples}));
 }
 
 std::vector<std::int64_t> trained_on(plan_in_folder const& plan, std::span<std::int64_t const> of_samples) {

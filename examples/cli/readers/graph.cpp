@@ -192,14 +192,13 @@ class graph_reader {
       out.push_back(entry.tensor((*list)[k], std::string(key) + "[" + std::to_string(k) + "]", tensor_names_, out_.tensors.size()));
     return out;
   }
-  [[nodiscard]] static std::string remedy(ballast::graph_fault fault) {
-    switch (fault) {
-      case ballast::graph_fault::read_too_early: return "; list the operators in an order in which they can run";
-      case ballast::graph_fault::read_overwritten: return "; read it before, or let in_place_of name no tensor that is still needed";
-      case ballast::graph_fault::shares_unread: return "; name it among the inputs of that operator";
-      case ballast::graph_fault::named_twice: return "; an output is named once, and is no input of its operator (in_place_of is for that)";
-      default: return {};
-    }
+  [[nodiscard]] static std::string remedy(ballast::rule const& broken) {
+    using fault = ballast::graph_fault;
+    if (broken == fault::read_too_early) return "; list the operators in an order in which they can run";
+    if (broken == fault::read_overwritten) return "; read it before, or let in_place_of name no tensor that is still needed";
+    if (broken == fault::shares_unread) return "; name it among the inputs of that operator";
+    if (broken == fault::named_twice) return "; an output is named once, and is no input of its operator (in_place_of is for that)";
+    return {};
   }
 
   nlohmann::json const& document_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/replicated.hpp>
+#include <ballast/core/check.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/core/wide.hpp>
@@ -8,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -17,39 +18,15 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that experts with copies break.
-enum class replication_fault : std::uint8_t {
-  none,                 ///< the plan is valid
-  wrong_slot_count,     ///< the number of slots is not the demanded number
-  expert_out_of_range,  ///< a slot holds no expert
-  expert_missing,       ///< an expert has no copy
-  wrong_copies,         ///< `copies` is not what the slots hold
-  copies_on_one_rank,   ///< a rank has two copies of an expert, and `may_share` was not set
-  group_on_two_nodes,   ///< experts of a group are on different nodes
-  wrong_load,           ///< `loads` is not the load of a rank, or has not one entry for each
-  wrong_value,          ///< `load.value` is not the largest load, or `between.value` not the rows between nodes
-  wrong_bound,          ///< a lower bound exceeds its value
+struct replication_fault : common_fault {
+  static constexpr rule wrong_slot_count{"there are {found} slots, not {expected}"};
+  static constexpr rule expert_out_of_range{"expert_of[{index}] = {found} must be below {expected}"};
+  static constexpr rule expert_missing{"expert {index} has no copy"};
+  static constexpr rule wrong_copies{"copies[{index}] = {found}, but the slots hold {expected}"};
+  static constexpr rule copies_on_one_rank{"rank {index} has two copies of expert {found}"};
+  static constexpr rule group_on_two_nodes{"group {index} is on node {found} and on node {expected}"};
+  static constexpr rule wrong_load{"loads[{index}] = {found}, but the copies of the rank have {expected}"};
 };
-
-/// @brief Describes a verdict in a sentence, such as "expert 17 has no copy".
-/// @param v  a verdict of `check_replicated`
-/// @return the sentence
-template <class = when_called>
-[[nodiscard]] std::string describe(verdict<replication_fault> const& v) {
-  auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
-  switch (v.fault) {
-    case replication_fault::none: return "the plan is valid";
-    case replication_fault::wrong_slot_count: return "there are " + found + " slots, not " + expected;
-    case replication_fault::expert_out_of_range: return "expert_of[" + index + "] = " + found + " must be below " + expected;
-    case replication_fault::expert_missing: return "expert " + index + " has no copy";
-    case replication_fault::wrong_copies: return "copies[" + index + "] = " + found + ", but the slots hold " + expected;
-    case replication_fault::copies_on_one_rank: return "rank " + index + " has two copies of expert " + found;
-    case replication_fault::group_on_two_nodes: return "group " + index + " is on node " + found + " and on node " + expected;
-    case replication_fault::wrong_load: return "loads[" + index + "] = " + found + ", but the copies of the rank have " + expected;
-    case replication_fault::wrong_value: return (v.index == 0 ? "load" : "between") + (".value = " + found) + " is not " + expected;
-    case replication_fault::wrong_bound: return (v.index == 0 ? "load" : "between") + (".lower_bound = " + found) + " exceeds " + expected;
-  }
-  return {};
-}
 
 namespace detail {
 /// The parts of `check_replicated`, each of which returns the first rule that it finds broken.
@@ -66,7 +43,7 @@ class replication_check {
         copies_(n_),
         on_node_(n_ * nodes_) {}
 
-  [[nodiscard]] verdict<replication_fault> slots() {
+  [[nodiscard]] verdict slots() {
     auto const demanded = by_.slots == 0 ? std::uint64_t{n_} : by_.slots;
     if (size() != demanded) return {replication_fault::wrong_slot_count, 0, size(), demanded};
     for (std::size_t i = 0; i < size(); ++i) {
@@ -83,7 +60,7 @@ class replication_check {
     return {};
   }
 
-  [[nodiscard]] verdict<replication_fault> places() const {
+  [[nodiscard]] verdict places() const {
     std::vector<std::uint64_t> last(n_, ranks_);
     for (std::size_t i = 0; i < size() && !by_.may_share; ++i) {
       auto& rank = last[plan_.expert_of[i]];
@@ -103,26 +80,20 @@ class replication_check {
     return {};
   }
 
-  [[nodiscard]] verdict<replication_fault> figures() const {
+  [[nodiscard]] verdict figures() const {
     std::vector<std::uint64_t> load(ranks_);
     for (std::size_t i = 0; i < size(); ++i)
       load[rank_of(i)] += multiply_divide_up(unit, static_cast<std::uint64_t>(rows_[plan_.expert_of[i]]), copies_[plan_.expert_of[i]]);
     std::uint64_t largest = 0;
     for (std::size_t r = 0; r < ranks_; ++r) {
       if (plan_.loads.size() != ranks_) return {replication_fault::wrong_load, 0, 0, load[0]};
-      if (auto const found = static_cast<std::uint64_t>(plan_.loads[r]); found != load[r])
-        return {replication_fault::wrong_load, r, found, load[r]};
+      if (std::cmp_not_equal(plan_.loads[r], load[r])) return {replication_fault::wrong_load, r, plan_.loads[r], load[r]};
       largest = load[r] > largest ? load[r] : largest;
     }
-    certificate const* stated[] = {&plan_.load, &plan_.between};
-    for (std::uint64_t k = 0; k < 2; ++k)
-      if (auto const found = static_cast<std::uint64_t>(stated[k]->value), right = k == 0 ? largest : travelling(); found != right)
-        return {replication_fault::wrong_value, k, found, right};
-    for (std::uint64_t k = 0; k < 2; ++k)
-      if (stated[k]->lower_bound > stated[k]->value)
-        return {replication_fault::wrong_bound, k, static_cast<std::uint64_t>(stated[k]->lower_bound),
-                static_cast<std::uint64_t>(stated[k]->value)};
-    return {};
+    if (auto const v = check_certificate(plan_.load, largest); !v.valid()) return v;
+    auto v = check_certificate(plan_.between, travelling());
+    v.index = v.valid() ? 0 : 1;
+    return v;
   }
 
  private:
@@ -164,8 +135,8 @@ class replication_check {
 /// @par Complexity
 /// O(slots + experts nodes).
 template <class = when_called>
-[[nodiscard]] verdict<replication_fault> check_replicated(replicated_experts const& plan, std::span<std::int64_t const> rows,
-                                                          replication_options const& options) {
+[[nodiscard]] verdict check_replicated(replicated_experts const& plan, std::span<std::int64_t const> rows,
+                                       replication_options const& options) {
   require_valid(options, rows.size());
   detail::replication_check<> check(plan, rows, options);
   if (auto const v = check.slots(); !v.valid()) return v;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/check.hpp>
-#include <ballast/balance/fault.hpp>
 #include <ballast/balance/unequal_options.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
@@ -19,15 +18,6 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-
-[[nodiscard]] constexpr verdict<balance_fault> broken_set(balance_fault fault, std::size_t index, std::int64_t found,
-                                                          std::int64_t expected = 0) {
-  return {fault, index, static_cast<std::uint64_t>(found), static_cast<std::uint64_t>(expected)};
-}
-
-}  // namespace detail
-
 /// @brief Checks the result of `balance_unequal`, or sets of any other planner.
 ///
 /// @tparam Index  index type of the groups
@@ -44,12 +34,12 @@ namespace detail {
 /// @par Complexity
 /// O(items + sets).
 template <index_type Index, length_range R, cost_model Cost = token_cost, cost_model Size = token_cost>
-[[nodiscard]] verdict<balance_fault> check_unequal(unequal_sets<Index> const& plan, R const& items, unequal_options const& options,
-                                                   Cost const& cost = {}, Size const& size = {}) {
+[[nodiscard]] verdict check_unequal(unequal_sets<Index> const& plan, R const& items, unequal_options const& options, Cost const& cost = {},
+                                    Size const& size = {}) {
   detail::require_valid<>(options);
   if (plan.status != status::feasible) {
     if (plan.sets.empty()) return {};
-    return detail::broken_set(balance_fault::sets_without_plan, 0, static_cast<std::int64_t>(plan.sets.size()));
+    return {balance_fault::sets_without_plan, 0, plan.sets.size()};
   }
   auto const as_sets = check_balance(plan.sets, items, {.sets = options.unit_time.size()}, cost, size);
   if (!as_sets.valid()) return as_sets;
@@ -59,20 +49,16 @@ template <index_type Index, length_range R, cost_model Cost = token_cost, cost_m
     for (auto const i : plan.sets[s]) {
       auto const item = std::ranges::begin(items)[static_cast<std::ptrdiff_t>(i)];
       auto const one = static_cast<std::int64_t>(size(item));
-      if (!options.largest.empty() && one > options.largest[s])
-        return detail::broken_set(balance_fault::item_too_large, static_cast<std::size_t>(i), one, options.largest[s]);
+      if (!options.largest.empty() && one > options.largest[s]) return {balance_fault::item_too_large, i, one, options.largest[s]};
       load += static_cast<std::int64_t>(cost(item));
       held += one;
     }
-    if (!options.capacity.empty() && held > options.capacity[s])
-      return detail::broken_set(balance_fault::overfull_set, s, held, options.capacity[s]);
+    if (!options.capacity.empty() && held > options.capacity[s]) return {balance_fault::overfull_set, s, held, options.capacity[s]};
     auto const time = checked(load) * checked(options.unit_time[s]);
-    if (!time.fits()) return detail::broken_set(balance_fault::wrong_value, s, plan.time.value, checked::most);
+    if (!time.fits()) return {balance_fault::wrong_value, s, plan.time.value, checked::most};
     slowest = (std::max)(slowest, time.value);
   }
-  if (plan.time.value != slowest) return detail::broken_set(balance_fault::wrong_value, 0, plan.time.value, slowest);
-  if (plan.time.lower_bound > slowest) return detail::broken_set(balance_fault::wrong_bound, 0, plan.time.lower_bound, slowest);
-  return {};
+  return check_certificate(plan.time, slowest);
 }
 
 /// @brief Checks the result of `share_units`: all units are shared, within the capacities, and in a unit of time less that is impossible.
@@ -86,7 +72,7 @@ template <index_type Index, length_range R, cost_model Cost = token_cost, cost_m
 /// @par Complexity
 /// O(sets).
 template <class = when_called>
-[[nodiscard]] verdict<balance_fault> check_shares(unit_shares const& plan, std::int64_t units, unequal_options const& options) {
+[[nodiscard]] verdict check_shares(unit_shares const& plan, std::int64_t units, unequal_options const& options) {
   detail::require_valid<>(options);
   require(units >= 0, [&] { return "units = " + std::to_string(units) + " must not be negative"; });
   auto const sets = options.unit_time.size();
@@ -94,30 +80,28 @@ template <class = when_called>
   auto const add = [&](std::int64_t& sum, std::int64_t n) { sum += (std::min)(n, units - (std::min)(sum, units)); };
   for (std::size_t s = 0; s < sets; ++s) add(most, options.capacity.empty() ? units : options.capacity[s]);
   if (plan.status != status::feasible) {
-    if (!plan.units.empty()) return detail::broken_set(balance_fault::sets_without_plan, 0, static_cast<std::int64_t>(plan.units.size()));
+    if (!plan.units.empty()) return {balance_fault::sets_without_plan, 0, plan.units.size()};
     if (most < units && plan.shortage == units - most) return {};
-    return detail::broken_set(balance_fault::wrong_bound, 0, plan.shortage, units - most);
+    return {balance_fault::wrong_bound, 0, plan.shortage, units - most};
   }
-  if (plan.units.size() != sets)
-    return detail::broken_set(balance_fault::wrong_set_count, 0, static_cast<std::int64_t>(plan.units.size()),
-                              static_cast<std::int64_t>(sets));
+  if (plan.units.size() != sets) return {balance_fault::wrong_set_count, 0, plan.units.size(), sets};
   for (std::size_t s = 0; s < sets; ++s) {
     if (plan.units[s] < 0 || (!options.capacity.empty() && plan.units[s] > options.capacity[s]))
-      return detail::broken_set(balance_fault::overfull_set, s, plan.units[s], options.capacity.empty() ? units : options.capacity[s]);
-    if (plan.units[s] > units - shared) return detail::broken_set(balance_fault::item_missing, s, plan.units[s], units - shared);
+      return {balance_fault::overfull_set, s, plan.units[s], options.capacity.empty() ? units : options.capacity[s]};
+    if (plan.units[s] > units - shared) return {balance_fault::item_missing, s, plan.units[s], units - shared};
     shared += plan.units[s];
     auto const time = checked(plan.units[s]) * checked(options.unit_time[s]);
-    if (!time.fits()) return detail::broken_set(balance_fault::wrong_value, s, plan.time.value, checked::most);
+    if (!time.fits()) return {balance_fault::wrong_value, s, plan.time.value, checked::most};
     slowest = (std::max)(slowest, time.value);
   }
-  if (shared != units) return detail::broken_set(balance_fault::item_missing, 0, shared, units);
-  if (plan.time.value != slowest) return detail::broken_set(balance_fault::wrong_value, 0, plan.time.value, slowest);
+  if (shared != units) return {balance_fault::item_missing, 0, shared, units};
+  if (plan.time.value != slowest) return {balance_fault::wrong_value, 0, plan.time.value, slowest};
   for (std::size_t s = 0; s < sets && slowest > 0; ++s) {
     auto const done = (slowest - 1) / options.unit_time[s];
     add(sooner, options.capacity.empty() ? done : (std::min)(done, options.capacity[s]));
   }
   if (plan.time.lower_bound != slowest || (slowest > 0 && sooner >= units))
-    return detail::broken_set(balance_fault::wrong_bound, 0, plan.time.lower_bound, slowest);
+    return {balance_fault::wrong_bound, 0, plan.time.lower_bound, slowest};
   return {};
 }
 

@@ -9,17 +9,11 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 
 /// @file
 /// @brief The validator of plans of steps, of this library or any other planner. It shares no code with the planners.
 
 namespace ballast::inline v0_2 {
-
-/// @brief Describes a verdict in a few words. @param v any verdict @return for instance "overfull pack at 17"
-[[nodiscard]] inline std::string describe(verdict<batching_fault> const& v) {
-  return v.valid() ? "valid" : std::string(to_string(v.fault)) + " at " + std::to_string(v.index);
-}
 
 /// @brief Checks a plan of steps: every sample is trained on exactly once or listed, no capacity is exceeded, and the plan's figures are
 /// true.
@@ -39,9 +33,8 @@ namespace ballast::inline v0_2 {
 /// @par Complexity
 /// O(samples + places).
 template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] verdict<batching_fault> check_batching(batching<Index> const& plan, R const& lengths, batching_options const& options,
-                                                     Cost const& cost, std::uint32_t share_overhead = 0,
-                                                     std::span<std::uint64_t const> keys = {}) {
+[[nodiscard]] verdict check_batching(batching<Index> const& plan, R const& lengths, batching_options const& options, Cost const& cost,
+                                     std::uint32_t share_overhead = 0, std::span<std::uint64_t const> keys = {}) {
   return detail::batching_checker<Index, R, Cost>(plan, lengths, options, cost, share_overhead, keys).run();
 }
 

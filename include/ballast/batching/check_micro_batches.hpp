@@ -1,33 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/check.hpp>
-#include <ballast/batching/detail/check_step.hpp>
-#include <ballast/batching/fault.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/lengths.hpp>
 #include <ballast/core/verdict.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <ranges>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 /// @file
 /// @brief The validator of the micro-batches of one global batch, of this library or any other planner. It shares no code with the planner.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Describes a verdict in a few words. @param v any verdict @return for instance "mixed keys at 17"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<micro_batch_fault> const& v) {
-  if (v.valid()) return "valid";
-  if (v.fault == micro_batch_fault::not_a_step) return describe(verdict<batching_fault>{static_cast<batching_fault>(v.found), v.index});
-  constexpr char const* names[] = {"none",       "not a step", "plan refused",  "wrong number", "wrong bound",
-                                   "torn apart", "mixed keys", "uneven counts", "needless gap", "expensive end"};
-  return std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
+/// @brief The rule that the plan of a global batch breaks.
+struct micro_batch_fault : common_fault {
+  static constexpr rule plan_refused{"the result says that there is no plan, but there is one, or no number was demanded"};
+  static constexpr rule wrong_number{"there is not one step, or its number of micro-batches is not the demanded one or not count.value"};
+  static constexpr rule torn_apart{"sample {index} is not in the micro-batch of the samples with its together key"};
+  static constexpr rule mixed_keys{"pack {index} holds samples with different apart keys"};
+  static constexpr rule uneven_counts{"two micro-batches differ by more than one sample, but equal_counts was set"};
+  static constexpr rule needless_gap{"rank {index} has an empty place that samples could fill, or two more than another rank"};
+  static constexpr rule expensive_end{"micro-batch {index} costs more than a cheaper one between it and the start, but small_ends was set"};
+};
+
+namespace detail {
+
+/// Samples with the same `together` key must share a micro-batch, samples with different `apart` keys must not.
+template <index_type Index>
+[[nodiscard]] verdict check_keys(micro_batching<Index> const& plan, micro_batch_constraints const& c) {
+  std::map<std::uint64_t, std::size_t> home;  // pack of each `together` key
+  std::vector<std::size_t> pack_of(c.together.size());
+  for (std::size_t p = 0; p < plan.packs.size() && !c.together.empty(); ++p)
+    for (auto i : plan.packs[p]) pack_of[i] = p;
+  for (std::size_t i = 0; i < c.together.size(); ++i)
+    if (home.try_emplace(c.together[i], pack_of[i]).first->second != pack_of[i]) return {micro_batch_fault::torn_apart, i};
+  for (std::size_t p = 0; p < plan.packs.size() && !c.apart.empty(); ++p)
+    for (auto i : plan.packs[p])
+      if (c.apart[i] != c.apart[plan.packs[p][0]]) return {micro_batch_fault::mixed_keys, p};
+  return {};
 }
+
+/// No place may be empty without need, and counts must be equal with `equal_counts`.
+template <index_type Index>
+[[nodiscard]] verdict check_counts(micro_batching<Index> const& plan, std::size_t n, micro_batch_constraints const& c) {
+  auto const each = static_cast<std::size_t>(plan.micro_batches);
+  std::vector<std::uint64_t> held(static_cast<std::size_t>(plan.ranks), 0);
+  std::size_t fewest = n, most = 0;
+  for (std::size_t at = 0; at < plan.table.size(); ++at) {
+    auto const samples = plan.table[at] == plan.none ? 0 : plan.packs[plan.table[at]].size();
+    fewest = (std::min)(fewest, samples);
+    most = (std::max)(most, samples);
+    held[at / each] += samples != 0 ? 1U : 0U;
+  }
+  if (c.equal_counts && most - fewest > 1) return {micro_batch_fault::uneven_counts, 0};
+  auto const units = c.together.empty() ? n : std::set<std::uint64_t>(c.together.begin(), c.together.end()).size();
+  if (plan.packs.size() != (std::min)(units, plan.table.size())) return {micro_batch_fault::needless_gap, 0};
+  auto const [low, high] = std::minmax_element(held.begin(), held.end());
+  if (*high - *low > 1) return {micro_batch_fault::needless_gap, low - held.begin()};
+  return {};
+}
+
+/// The cost of the samples in each place.
+template <index_type Index, length_range R, cost_model Cost>
+[[nodiscard]] std::vector<std::int64_t> place_costs(micro_batching<Index> const& plan, R const& lengths, Cost const& cost) {
+  auto const length = read_by_position(lengths);
+  std::vector<std::int64_t> sum(plan.table.size(), 0);
+  for (std::size_t at = 0; at < sum.size(); ++at)
+    if (plan.table[at] != plan.none)
+      for (auto i : plan.packs[plan.table[at]])
+        sum[at] += static_cast<std::int64_t>(cost(static_cast<std::int64_t>(length[static_cast<std::size_t>(i)])));
+  return sum;
+}
+
+/// No micro-batch of a rank may be cheaper than others on both sides; if ranks wait at every micro-batch, the most expensive micro-batch of
+/// each row counts.
+template <index_type Index>
+[[nodiscard]] verdict check_ends(micro_batching<Index> const& plan, std::vector<std::int64_t> const& costs, bool rows) {
+  auto const each = static_cast<std::size_t>(plan.micro_batches);
+  for (std::size_t r = 0; r < (rows ? 1 : plan.ranks); ++r) {
+    bool falls = false;
+    std::int64_t before = 0;
+    for (std::size_t m = 0; m < each; ++m) {
+      auto now = costs[r * each + m];
+      for (std::size_t other = 1; rows && other < plan.ranks; ++other) now = (std::max)(now, costs[other * each + m]);
+      if (falls && now > before) return {micro_batch_fault::expensive_end, m};
+      falls = falls || now < before;
+      before = now;
+    }
+  }
+  return {};
+}
+
+}  // namespace detail
 
 /// @brief Checks the plan of one global batch against the options and constraints.
 ///
@@ -45,36 +121,33 @@ template <class = when_called>
 /// @par Complexity
 /// O(samples log samples + places).
 template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] verdict<micro_batch_fault> check_micro_batches(micro_batching<Index> const& plan, R const& lengths,
-                                                             batching_options const& options, Cost const& cost,
-                                                             micro_batch_constraints const& constraints = {}) {
-  using enum micro_batch_fault;
+[[nodiscard]] verdict check_micro_batches(micro_batching<Index> const& plan, R const& lengths, batching_options const& options,
+                                          Cost const& cost, micro_batch_constraints const& constraints = {}) {
+  using broken = micro_batch_fault;
   auto const& c = constraints;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require(c.apart.empty() || c.apart.size() == n,
           [&] { return "apart has " + std::to_string(c.apart.size()) + " entries for " + std::to_string(n) + " samples"; });
   if (plan.status != status::feasible) {
-    if (plan.steps() != 0 || !plan.packs.empty() || c.exactly == 0) return {plan_refused, 0};
-    if (plan.status == status::infeasible && plan.count.lower_bound <= plan.count.value) return {wrong_bound, 0};
+    if (plan.steps() != 0 || !plan.packs.empty() || c.exactly == 0) return {broken::plan_refused, 0};
+    if (plan.status == status::infeasible && plan.count.lower_bound <= plan.count.value) return {broken::wrong_bound, 0};
     return {};
   }
   auto one_step = options;
   one_step.left_over = left_over::shorten;  // empty places are checked below
-  if (auto const step = check_batching(plan, lengths, one_step, cost, 0, c.together); !step.valid())
-    return {not_a_step, step.index, static_cast<std::uint64_t>(step.fault)};
-  if (!plan.dropped.empty() || !plan.repeated.empty() || !plan.shared.empty()) return {wrong_number, 0};
+  if (auto const step = check_batching(plan, lengths, one_step, cost, 0, c.together); !step.valid()) return step;
+  if (!plan.dropped.empty() || !plan.repeated.empty() || !plan.shared.empty()) return {broken::wrong_number, 0};
   auto const each = plan.micro_batches;
   if (plan.steps() != (n == 0 ? 0 : 1) || options.micro_batches == 0 || each % options.micro_batches != 0 || each < c.at_least ||
       (c.exactly != 0 && each != c.exactly))
-    return {wrong_number, 0};
+    return {broken::wrong_number, 0};
   if (n == 0) return {};
-  if (plan.count.value != static_cast<std::int64_t>(each)) return {wrong_number, 0};
-  if (plan.count.lower_bound > plan.count.value) return {wrong_bound, 0};
-
+  if (std::cmp_not_equal(plan.count.value, each)) return {broken::wrong_number, 0};
+  if (auto const v = check_certificate(plan.count, each); !v.valid()) return v;
   if (auto const v = detail::check_keys(plan, c); !v.valid()) return v;
   if (auto const v = detail::check_counts(plan, n, c); !v.valid()) return v;
   auto const rows = options.synchronisation == synchronisation::per_micro_batch;
-  return c.small_ends ? detail::check_ends(plan, detail::place_costs(plan, lengths, cost), rows) : verdict<micro_batch_fault>{};
+  return c.small_ends ? detail::check_ends(plan, detail::place_costs(plan, lengths, cost), rows) : verdict{};
 }
 
 }  // namespace ballast::inline v0_2

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/chunks/make_chunks.hpp>
+#include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/config.hpp>
+#include <ballast/core/lengths.hpp>
 #include <ballast/core/verdict.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,59 +18,107 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a chunking breaks.
-enum class chunk_fault : std::uint8_t {
-  none,                 ///< the chunks are valid
-  bad_offsets,          ///< the offsets do not rise from 0 to the number of ranges
-  sample_out_of_range,  ///< a range is not of a sample
-  bad_range,            ///< a range is empty or leaves its sample
-  empty_chunk,          ///< a chunk has no range
-  overfull_chunk,       ///< a chunk has more tokens than allowed
-  mixed_chunk,          ///< a part of a sample shares its chunk
-  bad_chains,           ///< the offsets of the chains do not rise from 0 to the number of their members, or a chain is empty
-  chunk_out_of_range,   ///< a member of a chain is not a chunk
-  chunk_twice,          ///< a chunk occurs twice in the chains
-  chunk_missing,        ///< a chunk is in no chain
-  mixed_chain,          ///< a chain of several chunks holds more than one sample
-  split_sample,         ///< the chunks of a sample are in several chains
-  token_twice,          ///< a token is in two ranges
-  wrong_order,          ///< a chunk does not begin where its predecessor in the chain ends
-  token_missing,        ///< a token is in no range
-  wrong_value,          ///< `count.value` is not the number of chunks
-  wrong_bound,          ///< `count.lower_bound` exceeds the number of chunks
+struct chunk_fault : common_fault {
+  static constexpr rule sample_out_of_range{"ranges[{index}] is of sample {found}, which must be below {expected}"};
+  static constexpr rule bad_range{"ranges[{index}] ends at {found}: it must hold a token and be inside its sample of {expected} tokens"};
+  static constexpr rule empty_chunk{"chunk {index} is empty"};
+  static constexpr rule overfull_chunk{"chunk {index} holds {found} tokens, more than {expected}"};
+  static constexpr rule mixed_chunk{"chunk {index} holds a part of sample {found} beside another range"};
+  static constexpr rule bad_chains{"chains.offsets[{index}] = {found}: no chain may be empty, and offsets must rise from 0 to {expected}"};
+  static constexpr rule chunk_out_of_range{"chains.members[{index}] = {found} must be below {expected}"};
+  static constexpr rule chunk_twice{"chunk {index} occurs twice, the second time in chain {found}"};
+  static constexpr rule chunk_missing{"chunk {index} is in no chain"};
+  static constexpr rule mixed_chain{"chain {index} holds sample {found} beside sample {expected}"};
+  static constexpr rule split_sample{"sample {index} is in chain {found} and in chain {expected}"};
+  static constexpr rule token_twice{"sample {index}: token {found} is in two ranges"};
+  static constexpr rule wrong_order{"sample {index}: a chunk begins at token {found}, but its predecessor in the chain ends at {expected}"};
+  static constexpr rule token_missing{"sample {index}: token {found} is in no range"};
 };
 
-/// @brief Describes a verdict in a sentence, such as "chunk 17 holds 9000 tokens, more than 8192".
-/// @param v  a verdict of `check_chunks`
-/// @return the sentence
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<chunk_fault> const& v) {
-  auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
-  switch (v.fault) {
-    case chunk_fault::none: return "the chunks are valid";
-    case chunk_fault::bad_offsets:
-      return "offsets[" + index + "] = " + found + ": offsets must rise from 0 to the number of ranges, " + expected;
-    case chunk_fault::sample_out_of_range: return "ranges[" + index + "] is of sample " + found + ", which must be below " + expected;
-    case chunk_fault::bad_range:
-      return "ranges[" + index + "] ends at " + found + ": it must hold a token and be inside its sample of " + expected + " tokens";
-    case chunk_fault::empty_chunk: return "chunk " + index + " is empty";
-    case chunk_fault::overfull_chunk: return "chunk " + index + " holds " + found + " tokens, more than " + expected;
-    case chunk_fault::mixed_chunk: return "chunk " + index + " holds a part of sample " + found + " beside another range";
-    case chunk_fault::bad_chains:
-      return "chains.offsets[" + index + "] = " + found + ": no chain may be empty, and offsets must rise from 0 to " + expected;
-    case chunk_fault::chunk_out_of_range: return "chains.members[" + index + "] = " + found + " must be below " + expected;
-    case chunk_fault::chunk_twice: return "chunk " + index + " occurs twice, the second time in chain " + found;
-    case chunk_fault::chunk_missing: return "chunk " + index + " is in no chain";
-    case chunk_fault::mixed_chain: return "chain " + index + " holds sample " + found + " beside sample " + expected;
-    case chunk_fault::split_sample: return "sample " + index + " is in chain " + found + " and in chain " + expected;
-    case chunk_fault::token_twice: return "sample " + index + ": token " + found + " is in two ranges";
-    case chunk_fault::wrong_order:
-      return "sample " + index + ": a chunk begins at token " + found + ", but its predecessor in the chain ends at " + expected;
-    case chunk_fault::token_missing: return "sample " + index + ": token " + found + " is in no range";
-    case chunk_fault::wrong_value: return "count.value = " + found + ", but there are " + expected + " chunks";
-    case chunk_fault::wrong_bound: return "count.lower_bound = " + found + " exceeds the " + expected + " chunks";
+namespace detail {
+
+/// The rules of a chunking, one group of them after the other.
+template <index_type Index, length_range R>
+class chunk_rules {
+ public:
+  chunk_rules(chunking<Index> const& plan, R const& lengths, std::int64_t size)
+      : plan_(plan), lengths_(read_by_position(lengths)), samples_(static_cast<std::size_t>(std::ranges::size(lengths))), size_(size) {}
+
+  [[nodiscard]] verdict check() const {
+    for (auto const group : {&chunk_rules::check_ranges, &chunk_rules::check_chains, &chunk_rules::check_tokens})
+      if (auto const v = (this->*group)(); !v.valid()) return v;
+    return check_certificate(plan_.count, plan_.size());
   }
-  return {};
-}
+
+ private:
+  using broken = chunk_fault;
+
+  [[nodiscard]] std::int64_t length_of(std::size_t i) const { return static_cast<std::int64_t>(lengths_[i]); }
+
+  /// Each range, and the ranges of each chunk.
+  [[nodiscard]] verdict check_ranges() const {
+    if (auto const v = check_offsets(plan_.offsets, plan_.ranges.size()); !v.valid()) return v;
+    for (std::size_t k = 0; k < plan_.size(); ++k) {
+      auto const begin = plan_.offsets[k], end = plan_.offsets[k + 1];
+      if (begin == end) return {broken::empty_chunk, k, 0, 1};
+      auto room = size_;
+      for (auto j = static_cast<std::size_t>(begin); j < end; ++j) {
+        auto const& r = plan_.ranges[j];
+        if (r.sample >= samples_) return {broken::sample_out_of_range, j, r.sample, samples_};
+        auto const length = length_of(r.sample);
+        if (r.begin < 0 || r.begin >= r.end || r.end > length) return {broken::bad_range, j, r.end, length};
+        auto const tokens = r.end - r.begin;
+        if (end - begin > 1 && tokens < length) return {broken::mixed_chunk, k, r.sample};
+        if (tokens > room)
+          return {broken::overfull_chunk, k, static_cast<std::uint64_t>(size_ - room) + static_cast<std::uint64_t>(tokens), size_};
+        room -= tokens;
+      }
+    }
+    return {};
+  }
+  /// Each chunk is in one chain, and a chain of several chunks is one sample.
+  [[nodiscard]] verdict check_chains() const {
+    auto const& [offsets, members] = plan_.chains;
+    if (auto const v = check_offsets(offsets, members.size(), broken::bad_chains); !v.valid()) return v;
+    for (std::size_t c = 1; c < offsets.size(); ++c)
+      if (offsets[c] == offsets[c - 1]) return {broken::bad_chains, c, offsets[c], members.size()};
+    occurrences seen(plan_.size(), broken::chunk_out_of_range, broken::chunk_twice, broken::chunk_missing);
+    for (std::size_t c = 0; c < plan_.chains.size(); ++c)
+      for (auto j = static_cast<std::size_t>(offsets[c]); j < offsets[c + 1]; ++j) {
+        if (auto const v = seen.add(members[j], j, c); !v.valid()) return v;
+        auto const first = plan_[members[static_cast<std::size_t>(offsets[c])]].front().sample;
+        for (auto const& r : plan_[members[j]])
+          if (plan_.chains[c].size() > 1 && r.sample != first) return {broken::mixed_chain, c, r.sample, first};
+      }
+    return seen.complete();
+  }
+  /// The ranges of each sample are one after the other in one chain, from its first token to its last.
+  [[nodiscard]] verdict check_tokens() const {
+    auto const none = plan_.chains.size();
+    std::vector<std::int64_t> done(samples_, 0);
+    std::vector<std::size_t> chain_of(samples_, none);
+    for (std::size_t c = 0; c < none; ++c)
+      for (auto const k : plan_.chains[c])
+        for (auto const& r : plan_[k]) {
+          auto const i = static_cast<std::size_t>(r.sample);
+          if (r.begin < done[i]) return {broken::token_twice, i, r.begin};
+          if (chain_of[i] != none && chain_of[i] != c) return {broken::split_sample, i, c, chain_of[i]};
+          chain_of[i] = c;
+          if (r.begin > done[i]) return {broken::wrong_order, i, r.begin, done[i]};
+          done[i] = r.end;
+        }
+    for (std::size_t i = 0; i < samples_; ++i)
+      if (done[i] != length_of(i)) return {broken::token_missing, i, done[i]};
+    return {};
+  }
+
+  chunking<Index> const& plan_;
+  decltype(read_by_position(std::declval<R const&>())) lengths_;
+  std::size_t samples_;
+  std::int64_t size_;
+};
+
+}  // namespace detail
 
 /// @brief Checks chunks against the definition.
 ///
@@ -87,77 +135,8 @@ template <class = when_called>
 /// @par Complexity
 /// O(samples + ranges).
 template <index_type Index, length_range R>
-[[nodiscard]] verdict<chunk_fault> check_chunks(chunking<Index> const& plan, R const& lengths, chunking_options const& options) {
-  using enum chunk_fault;
-  auto const samples = static_cast<std::uint64_t>(std::ranges::size(lengths));
-  auto const length_of = [&](Index i) {
-    return static_cast<std::int64_t>(std::ranges::begin(lengths)[static_cast<std::ranges::range_difference_t<R const>>(i)]);
-  };
-  auto const number = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
-  // The first offset that is out of place, or the number of offsets.
-  auto const first_bad = [](std::vector<std::uint64_t> const& offsets, std::size_t end) {
-    std::uint64_t before = 0;
-    for (std::size_t k = 0; k < offsets.size(); before = offsets[k++])
-      if ((k == 0 && offsets[k] != 0) || offsets[k] < before || offsets[k] > end) return k;
-    return before == end ? offsets.size() : offsets.size() - (offsets.empty() ? 0 : 1);
-  };
-  auto const at_offset = [](std::vector<std::uint64_t> const& offsets, std::size_t k) { return k < offsets.size() ? offsets[k] : 0; };
-
-  if (auto const k = first_bad(plan.offsets, plan.ranges.size()); k < plan.offsets.size() || (plan.offsets.empty() && !plan.ranges.empty()))
-    return {bad_offsets, k, at_offset(plan.offsets, k), plan.ranges.size()};
-  for (std::size_t k = 0; k < plan.size(); ++k) {
-    if (plan.offsets[k] == plan.offsets[k + 1]) return {empty_chunk, k, 0, 1};
-    auto room = options.size;
-    for (auto j = static_cast<std::size_t>(plan.offsets[k]); j < plan.offsets[k + 1]; ++j) {
-      auto const& r = plan.ranges[j];
-      if (r.sample >= samples) return {sample_out_of_range, j, r.sample, samples};
-      auto const length = length_of(r.sample);
-      if (r.begin < 0 || r.begin >= r.end || r.end > length) return {bad_range, j, number(r.end), number(length)};
-      if (plan.offsets[k + 1] - plan.offsets[k] > 1 && r.end - r.begin < length) return {mixed_chunk, k, r.sample, 0};
-      auto const tokens = r.end - r.begin;
-      if (tokens > room) return {overfull_chunk, k, number(options.size - room) + number(tokens), number(options.size)};
-      room -= tokens;
-    }
-  }
-
-  auto const& chains = plan.chains;
-  auto bad_chain = first_bad(chains.offsets, chains.members.size());
-  for (std::size_t c = 1; c < bad_chain && c < chains.offsets.size(); ++c)
-    if (chains.offsets[c] == chains.offsets[c - 1]) bad_chain = c;
-  if (bad_chain < chains.offsets.size() || (chains.offsets.empty() && !chains.members.empty()))
-    return {bad_chains, bad_chain, at_offset(chains.offsets, bad_chain), chains.members.size()};
-  std::vector<bool> seen(plan.size());
-  for (std::size_t c = 0; c < chains.size(); ++c)
-    for (auto j = static_cast<std::size_t>(chains.offsets[c]); j < chains.offsets[c + 1]; ++j) {
-      auto const k = chains.members[j];
-      if (k >= plan.size()) return {chunk_out_of_range, j, k, plan.size()};
-      if (seen[k]) return {chunk_twice, k, c, 0};
-      seen[k] = true;
-      auto const first = plan[chains.members[static_cast<std::size_t>(chains.offsets[c])]].front().sample;
-      for (auto const& r : plan[k])
-        if (chains[c].size() > 1 && r.sample != first) return {mixed_chain, c, r.sample, first};
-    }
-  for (std::size_t k = 0; k < seen.size(); ++k)
-    if (!seen[k]) return {chunk_missing, k, 0, 1};
-
-  std::vector<std::int64_t> done(static_cast<std::size_t>(samples), 0);
-  std::vector<std::size_t> chain_of(static_cast<std::size_t>(samples), chains.size());
-  for (std::size_t c = 0; c < chains.size(); ++c)
-    for (auto const k : chains[c])
-      for (auto const& r : plan[k]) {
-        auto const i = static_cast<std::size_t>(r.sample);
-        if (r.begin < done[i]) return {token_twice, i, number(r.begin), 0};
-        if (chain_of[i] != chains.size() && chain_of[i] != c) return {split_sample, i, c, chain_of[i]};
-        chain_of[i] = c;
-        if (r.begin > done[i]) return {wrong_order, i, number(r.begin), number(done[i])};
-        done[i] = r.end;
-      }
-  for (std::size_t i = 0; i < done.size(); ++i)
-    if (done[i] != length_of(static_cast<Index>(i))) return {token_missing, i, number(done[i]), 0};
-
-  if (std::cmp_not_equal(plan.count.value, plan.size())) return {wrong_value, 0, number(plan.count.value), plan.size()};
-  if (std::cmp_greater(plan.count.lower_bound, plan.size())) return {wrong_bound, 0, number(plan.count.lower_bound), plan.size()};
-  return {};
+[[nodiscard]] verdict check_chunks(chunking<Index> const& plan, R const& lengths, chunking_options const& options) {
+  return detail::chunk_rules<Index, R>(plan, lengths, options.size).check();
 }
 
 }  // namespace ballast::inline v0_2

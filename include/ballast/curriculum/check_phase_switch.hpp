@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 /// @file
 /// @brief The validator of runs in two phases. It shares no code with the planner.
@@ -17,25 +16,16 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a run in two phases breaks.
-enum class switch_fault : std::uint8_t {
-  none,              ///< the run is valid
-  phase_infeasible,  ///< the run is feasible, but a phase is not; the index is the phase
-  needless_refusal,  ///< the run is refused, but both phases are feasible and a switch keeps the budget
-  wrong_steps,       ///< the steps of both phases are not those of the request
-  wrong_copies,      ///< a tensor is missing, there twice, or copied the wrong number of times; the index is its place
-  wrong_bytes,       ///< the bytes of copies are not those of the tensors; the index is the place
-  wrong_time,        ///< a time is not steps times step time, or bytes over the rate
-  over_budget,       ///< the run takes longer than the budget
-  late_switch,       ///< one step fewer of the first phase keeps the budget
+struct switch_fault : common_fault {
+  static constexpr rule phase_infeasible{"the run is feasible, but phase {index} is not"};
+  static constexpr rule needless_refusal{"the run is refused, but both phases are feasible and a switch keeps the budget"};
+  static constexpr rule wrong_steps{"the steps of both phases are not those of the request"};
+  static constexpr rule wrong_copies{"copies[{index}] is not of this tensor, or not one for each of its users"};
+  static constexpr rule wrong_bytes{"copies[{index}], or their sum, has other bytes than the tensors"};
+  static constexpr rule wrong_time{"a time is not steps times step time, or bytes over the rate"};
+  static constexpr rule over_budget{"the run takes longer than the budget"};
+  static constexpr rule late_switch{"one step fewer of the first phase keeps the budget"};
 };
-
-/// @brief Describes a verdict in a few words. @param v any verdict @return for instance "wrong copies at 3"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<switch_fault> const& v) {
-  constexpr char const* names[] = {"valid",       "phase infeasible", "needless refusal", "wrong steps", "wrong copies",
-                                   "wrong bytes", "wrong time",       "over budget",      "late switch"};
-  return std::string(names[static_cast<std::size_t>(v.fault)]) + (v.valid() ? "" : " at " + std::to_string(v.index));
-}
 
 /// @brief Checks a run in two phases against the definition.
 ///
@@ -47,9 +37,9 @@ template <class = when_called>
 /// @par Complexity
 /// O(tensors).
 template <class = when_called>
-[[nodiscard]] inline verdict<switch_fault> check_phase_switch(switched_run const& run, std::array<run_phase, 2> const& phases,
-                                                              std::span<linked_tensor const> tensors, switch_options const& options) {
-  using enum switch_fault;
+[[nodiscard]] inline verdict check_phase_switch(switched_run const& run, std::array<run_phase, 2> const& phases,
+                                                std::span<linked_tensor const> tensors, switch_options const& options) {
+  using broken = switch_fault;
   auto const steps = static_cast<std::int64_t>(options.steps);
   std::int64_t bytes = 0;
   for (auto const& t : tensors) bytes += t.bytes * t.users;
@@ -58,32 +48,32 @@ template <class = when_called>
                            : static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(bytes), 1'000'000'000U,
                                                                           static_cast<std::uint64_t>(options.copy_rate)));
   for (std::size_t p = 0; p < 2; ++p)
-    if (phases[p].status != status::feasible) return {run.status == status::feasible ? phase_infeasible : none, p};
+    if (phases[p].status != status::feasible) return {run.status == status::feasible ? broken::phase_infeasible : broken::none, p};
   auto const time_at = [&](std::int64_t at) {  // without the time of copying
     return at * phases[0].step_time + (steps - at) * phases[1].step_time;
   };
   if (run.status != status::feasible) {
     auto const whole = time_at(0) <= options.time_budget || time_at(steps) <= options.time_budget;
-    return {options.time_budget == 0 || whole ? needless_refusal : none, 0};
+    return {options.time_budget == 0 || whole ? broken::needless_refusal : broken::none, 0};
   }
   auto const at = run.first_steps.value;
   if (at < 0 || at > steps || run.second_steps != static_cast<std::uint64_t>(steps - at) || run.first_steps.lower_bound > at)
-    return {wrong_steps, 0};
-  if (options.time_budget == 0 && at != static_cast<std::int64_t>(options.at)) return {wrong_steps, 0};
+    return {broken::wrong_steps, 0};
+  if (options.time_budget == 0 && at != static_cast<std::int64_t>(options.at)) return {broken::wrong_steps, 0};
   auto const both = at > 0 && at < steps;
-  if (run.copies.size() != (both ? tensors.size() : 0)) return {wrong_copies, run.copies.size()};
+  if (run.copies.size() != (both ? tensors.size() : 0)) return {broken::wrong_copies, run.copies.size()};
   for (std::size_t t = 0; t < run.copies.size(); ++t) {
-    if (run.copies[t].tensor != t || run.copies[t].copies != tensors[t].users) return {wrong_copies, t};
-    if (run.copies[t].bytes != tensors[t].bytes * tensors[t].users) return {wrong_bytes, t};
+    if (run.copies[t].tensor != t || run.copies[t].copies != tensors[t].users) return {broken::wrong_copies, t};
+    if (run.copies[t].bytes != tensors[t].bytes * tensors[t].users) return {broken::wrong_bytes, t};
   }
-  if (run.copied_bytes != (both ? bytes : 0)) return {wrong_bytes, run.copies.size()};
+  if (run.copied_bytes != (both ? bytes : 0)) return {broken::wrong_bytes, run.copies.size()};
   if (run.first_time != at * phases[0].step_time || run.second_time != (steps - at) * phases[1].step_time ||
       run.copy_time != (both ? copying : 0))
-    return {wrong_time, 0};
+    return {broken::wrong_time, 0};
   if (options.time_budget == 0) return {};
-  if (run.time() > options.time_budget) return {over_budget, 0};
+  if (run.time() > options.time_budget) return {broken::over_budget, 0};
   auto const earlier = at < 2 ? time_at(0) : time_at(at - 1) + copying;  // a run without the first phase copies nothing
-  return {at > 0 && (earlier <= options.time_budget || time_at(0) <= options.time_budget) ? late_switch : none, 0};
+  return {at > 0 && (earlier <= options.time_budget || time_at(0) <= options.time_budget) ? broken::late_switch : broken::none, 0};
 }
 
 }  // namespace ballast::inline v0_2

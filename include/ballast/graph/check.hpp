@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// @file
@@ -18,18 +19,17 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a graph breaks, in the order in which they are checked. `index` is an operator, or a tensor where it says so.
-enum class graph_fault : std::uint8_t {
-  none,              ///< the graph is valid
-  wrong_rows,        ///< inputs or outputs do not have one row for each operator; `found` rows
-  no_such_tensor,    ///< the operator reads or makes tensor `found`, which is not in the graph
-  named_twice,       ///< the operator reads or makes tensor `found` twice, or both
-  made_twice,        ///< tensor `found` is made by an earlier operator too
-  read_too_early,    ///< tensor `found` is read before operator `expected` makes it
-  negative_size,     ///< the bytes of tensor `index` are negative; `found` them
-  shares_unread,     ///< tensor `index` uses the memory of tensor `found`, but its maker does not read that tensor, or nobody makes it
-  read_overwritten,  ///< the operator reads tensor `found`, whose memory an earlier operator has overwritten with tensor `expected`
-  negative_number,   ///< the time or the workspace of the operator is negative; `found` it
-  too_large,         ///< bytes of all tensors with the largest workspace, or all times, reach 2^62 with tensor or operator `index`
+struct graph_fault : common_fault {
+  static constexpr rule wrong_rows{"inputs and outputs must have a row for each of the {expected} operators; one has {found}"};
+  static constexpr rule no_such_tensor{"operator {index} names tensor {found}, but there are {expected}"};
+  static constexpr rule named_twice{"operator {index} names tensor {found} twice"};
+  static constexpr rule made_twice{"operator {index} makes tensor {found}, which an earlier operator makes too"};
+  static constexpr rule read_too_early{"operator {index} reads tensor {found} before operator {expected} makes it"};
+  static constexpr rule negative_size{"tensor {index} has a negative size, {found}"};
+  static constexpr rule shares_unread{"tensor {index} uses the memory of tensor {found}, which the operator that makes it must read"};
+  static constexpr rule read_overwritten{"operator {index} reads tensor {found} after tensor {expected} has overwritten it"};
+  static constexpr rule negative_number{"operator {index} has a negative time or workspace, {found}"};
+  static constexpr rule too_large{"the sizes of all tensors with the largest workspace, or the times of all operators, reach 2^62"};
 };
 
 namespace detail {
@@ -38,32 +38,31 @@ namespace detail {
 template <class Number>
 class graph_rules {
  public:
-  using fault = verdict<graph_fault, std::int64_t>;
   explicit graph_rules(basic_graph<Number> const& g) : g_(g) {}
 
-  [[nodiscard]] fault check() {
+  [[nodiscard]] verdict check() {
     for (auto const* rows : {&g_.inputs, &g_.outputs})
       if (rows->size() != g_.size() || rows->offsets.back() != rows->members.size())
-        return {graph_fault::wrong_rows, 0, static_cast<std::int64_t>(rows->size()), static_cast<std::int64_t>(g_.size())};
+        return {graph_fault::wrong_rows, 0, rows->size(), g_.size()};
     for (auto const step : {&graph_rules::check_rows, &graph_rules::check_order, &graph_rules::check_shares, &graph_rules::check_sizes})
       if (auto const v = (this->*step)(); !v.valid()) return v;
     return {};
   }
 
  private:
-  [[nodiscard]] fault check_rows() {
+  [[nodiscard]] verdict check_rows() {
     std::vector<std::size_t> named(g_.tensors.size(), g_.size());
     for (std::size_t v = 0; v < g_.size(); ++v) {
       for (auto const* rows : {&g_.inputs, &g_.outputs})
         for (auto const t : (*rows)[v]) {
-          if (t >= g_.tensors.size()) return {graph_fault::no_such_tensor, v, t};
+          if (t >= g_.tensors.size()) return {graph_fault::no_such_tensor, v, t, g_.tensors.size()};
           if (named[t] == v) return {graph_fault::named_twice, v, t};
           named[t] = v;
         }
     }
     return {};
   }
-  [[nodiscard]] fault check_order() {
+  [[nodiscard]] verdict check_order() {
     maker_.assign(g_.tensors.size(), g_.size());
     for (std::size_t v = 0; v < g_.size(); ++v)
       for (auto const t : g_.outputs[v]) {
@@ -72,10 +71,10 @@ class graph_rules {
       }
     for (std::size_t v = 0; v < g_.size(); ++v)
       for (auto const t : g_.inputs[v])
-        if (maker_[t] != g_.size() && maker_[t] >= v) return {graph_fault::read_too_early, v, t, static_cast<std::int64_t>(maker_[t])};
+        if (maker_[t] != g_.size() && maker_[t] >= v) return {graph_fault::read_too_early, v, t, maker_[t]};
     return {};
   }
-  [[nodiscard]] fault check_shares() {
+  [[nodiscard]] verdict check_shares() {
     constexpr auto own = graph_tensor<Number>::own;
     std::vector<std::size_t> last_reader(g_.tensors.size(), g_.size());
     std::vector<std::uint8_t> read(g_.tensors.size(), 0);  // whether the maker of each tensor reads what that one shares the memory of
@@ -99,7 +98,7 @@ class graph_rules {
     }
     return {};
   }
-  [[nodiscard]] fault check_sizes() {
+  [[nodiscard]] verdict check_sizes() {
     if constexpr (std::integral<Number>) {
       std::int64_t left = std::int64_t{1} << 62, time_left = left;
       for (std::size_t t = 0; t < g_.tensors.size(); ++t) {
@@ -130,7 +129,7 @@ class graph_rules {
 /// @par Complexity
 /// O(operators + tensors + inputs + outputs).
 template <class Number>
-[[nodiscard]] verdict<graph_fault, std::int64_t> check_graph(basic_graph<Number> const& g) {
+[[nodiscard]] verdict check_graph(basic_graph<Number> const& g) {
   return detail::graph_rules<Number>(g).check();
 }
 
@@ -140,33 +139,14 @@ template <class Number>
 /// @param g  the graph that it is about
 /// @return for instance `operator 7 (add) reads tensor 3 (x) before operator 9 (mul) makes it`
 template <class Number>
-[[nodiscard]] std::string describe(verdict<graph_fault, std::int64_t> const& v, basic_graph<Number> const& g) {
-  auto const named = [](char const* what, auto i, auto const& all) {
-    auto out = what + std::to_string(i);
-    auto const at = static_cast<std::size_t>(i);
-    return at < all.size() && !all[at].name.empty() ? out + " (" + all[at].name + ")" : out;
-  };
-  auto const op = [&](auto i) { return named("operator ", i, g.operators); };
-  auto const tensor = [&](auto i) { return named("tensor ", i, g.tensors); };
-  switch (v.fault) {
-    case graph_fault::none: return "the graph is valid";
-    case graph_fault::wrong_rows:
-      return "inputs and outputs must have a row for each of the " + std::to_string(v.expected) + " operators; one has " +
-             std::to_string(v.found);
-    case graph_fault::negative_number: return op(v.index) + " has a negative time or workspace, " + std::to_string(v.found);
-    case graph_fault::no_such_tensor:
-      return op(v.index) + " names tensor " + std::to_string(v.found) + ", but there are " + std::to_string(g.tensors.size());
-    case graph_fault::named_twice: return op(v.index) + " names " + tensor(v.found) + " twice";
-    case graph_fault::made_twice: return op(v.index) + " makes " + tensor(v.found) + ", which an earlier operator makes too";
-    case graph_fault::read_too_early: return op(v.index) + " reads " + tensor(v.found) + " before " + op(v.expected) + " makes it";
-    case graph_fault::negative_size: return tensor(v.index) + " has a negative size, " + std::to_string(v.found);
-    case graph_fault::shares_unread:
-      return tensor(v.index) + " uses the memory of " + tensor(v.found) + ", which the operator that makes it must read";
-    case graph_fault::read_overwritten:
-      return op(v.index) + " reads " + tensor(v.found) + " after " + tensor(v.expected) + " has overwritten it";
-    case graph_fault::too_large: return "the sizes of all tensors with the largest workspace, or the times of all operators, reach 2^62";
-  }
-  return {};
+[[nodiscard]] std::string describe(verdict const& v, basic_graph<Number> const& g) {
+  return detail::fill_sentence(v, [&](std::string_view before, std::int64_t i) {
+    auto const in = [&](auto const& all) {
+      return static_cast<std::size_t>(i) < all.size() ? all[static_cast<std::size_t>(i)].name : std::string();
+    };
+    auto const name = before.ends_with("operator ") ? in(g.operators) : before.ends_with("tensor ") ? in(g.tensors) : std::string();
+    return name.empty() ? name : " (" + name + ")";
+  });
 }
 
 /// @brief Throws unless a graph is valid.

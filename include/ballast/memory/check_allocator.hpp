@@ -10,7 +10,6 @@
 #include <limits>
 #include <map>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,27 +19,19 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a replay breaks; `index` is the buffer unless something else is said.
-enum class allocator_fault : std::uint8_t {
-  none,               ///< all rules hold
-  wrong_size,         ///< another number of blocks than of buffers
-  wrong_status,       ///< infeasible without a buffer that failed, or the reverse, or a buffer that failed has a block
-  wrong_reservation,  ///< a reservation reserves what is reserved, gives back what is not or is in use, or is out of order; its index
-  over_capacity,      ///< more is reserved than the capacity; index of the reservation
-  too_small,          ///< the block is smaller than the buffer, or a buffer of 0 bytes has a block
-  outside,            ///< the block is not inside of what its segment has reserved
-  overlap,            ///< the block overlaps another one in use
-  misaligned,         ///< the block's offset or size is not a multiple of 512
-  wrong_peak,         ///< a peak does not add up; 0: live, 1: allocated, 2: reserved
-  wrong_retries,      ///< not as many retries as buffers before which memory was given back; found and expected numbers
+struct allocator_fault : common_fault {
+  static constexpr rule wrong_size{"there are {found} blocks for {expected} buffers"};
+  static constexpr rule wrong_status{"the status does not suit buffer {index}, the one that failed, or that buffer has a block"};
+  static constexpr rule wrong_reservation{
+      "reservation {index} takes what is taken, gives back what is not or is in use, or is out of order"};
+  static constexpr rule over_capacity{"reservation {index} exceeds the capacity"};
+  static constexpr rule too_small{"the block of buffer {index} is too small, or the buffer has 0 bytes and needs none"};
+  static constexpr rule outside{"the block of buffer {index} is not inside of what its segment has reserved"};
+  static constexpr rule overlap{"the block of buffer {index} overlaps another one in use"};
+  static constexpr rule misaligned{"the block of buffer {index} does not begin and end at multiples of 512"};
+  static constexpr rule wrong_peak{"peak {index} of live, allocated and reserved bytes is {expected}, not {found}"};
+  static constexpr rule wrong_retries{"there are {found} retries, but memory was given back {expected} times"};
 };
-
-/// @brief A sentence about a verdict. @param v the verdict @return for example "overlap at 17"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<allocator_fault> const& v) {
-  constexpr char const* names[] = {"none",    "wrong size", "wrong status", "wrong reservation", "over capacity", "too small",
-                                   "outside", "overlap",    "misaligned",   "wrong peak",        "wrong retries"};
-  return v.valid() ? "valid" : std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
-}
 
 namespace detail {
 
@@ -85,7 +76,7 @@ class allocator_rules {
  public:
   explicit allocator_rules(std::int64_t capacity) : capacity_(capacity) {}
 
-  [[nodiscard]] allocator_fault reserve(reservation const& r) {
+  [[nodiscard]] rule reserve(reservation const& r) {
     constexpr auto farthest = std::int64_t{1} << 62;
     if (r.bytes == 0 || r.bytes < -farthest || r.bytes > farthest || r.offset < 0 || r.offset >= farthest)
       return allocator_fault::wrong_reservation;
@@ -106,7 +97,7 @@ class allocator_rules {
     if (end < last) mapped_.ends[{r.segment, end}] = last;
     return allocator_fault::none;
   }
-  [[nodiscard]] allocator_fault place(std::int64_t bytes, allocation const& b) {
+  [[nodiscard]] rule place(std::int64_t bytes, allocation const& b) {
     if (b.size < bytes || (bytes == 0 && b.size != 0)) return allocator_fault::too_small;
     if (bytes == 0) return allocator_fault::none;
     if (b.offset % 512 != 0 || b.size % 512 != 0) return allocator_fault::misaligned;
@@ -147,8 +138,8 @@ class allocator_rules {
 /// @par Complexity
 /// O((n + reservations) log n).
 template <class = when_called>
-[[nodiscard]] inline verdict<allocator_fault> check_allocator(allocator_replay const& replay, std::span<buffer const> buffers,
-                                                              caching_allocator_options const& options) {
+[[nodiscard]] inline verdict check_allocator(allocator_replay const& replay, std::span<buffer const> buffers,
+                                             caching_allocator_options const& options) {
   auto const n = buffers.size();
   if (replay.blocks.size() != n) return {allocator_fault::wrong_size, 0, replay.blocks.size(), n};
   auto const infeasible = replay.status == status::infeasible;
@@ -184,8 +175,7 @@ template <class = when_called>
   if (next != replay.reservations.size()) return {allocator_fault::wrong_reservation, next};
   std::int64_t const found[] = {replay.live_peak, replay.peak_allocated, replay.peak_reserved};
   for (std::size_t k = 0; k < 3; ++k)
-    if (found[k] != rules.peaks[k])
-      return {allocator_fault::wrong_peak, k, static_cast<std::uint64_t>(found[k]), static_cast<std::uint64_t>(rules.peaks[k])};
+    if (found[k] != rules.peaks[k]) return {allocator_fault::wrong_peak, k, found[k], rules.peaks[k]};
   if (replay.retries < least || replay.retries > most) return {allocator_fault::wrong_retries, 0, replay.retries, most};
   return {};
 }

@@ -5,7 +5,6 @@
 #include <ballast/core/verdict.hpp>
 #include <ballast/memory/buffer.hpp>
 #include <ballast/memory/detail/check_buffers.hpp>
-#include <ballast/memory/fault.hpp>
 #include <ballast/memory/result.hpp>
 
 #include <algorithm>
@@ -22,6 +21,17 @@
 /// @brief The validator of layouts. It shares no code with the planners.
 
 namespace ballast::inline v0_2 {
+
+/// @brief The rule that a layout breaks.
+struct layout_fault : common_fault {
+  static constexpr rule wrong_size{"there are {found} offsets, and should be {expected}"};
+  static constexpr rule negative{"offsets[{index}] = {found} is negative"};
+  static constexpr rule misaligned{"offsets[{index}] = {found} is not a multiple of the alignment {expected}"};
+  static constexpr rule wrong_address{"offsets[{index}] = {found} is not the fixed address {expected}"};
+  static constexpr rule overlap{"offsets[{index}] = {found} overlaps an earlier buffer, which ends at {expected}"};
+  static constexpr rule wrong_height{"height.value = {found}, but the offsets make it {expected}"};
+  static constexpr rule over_capacity{"height.value = {found} exceeds the capacity {expected}"};
+};
 
 namespace detail {
 
@@ -63,7 +73,7 @@ template <class = when_called>
 
 /// The first buffer that overlaps an earlier one, and the end of that one.
 template <class = when_called>
-[[nodiscard]] verdict<layout_fault, std::int64_t> first_overlap(std::span<buffer const> buffers, std::span<std::int64_t const> offsets) {
+[[nodiscard]] verdict first_overlap(std::span<buffer const> buffers, std::span<std::int64_t const> offsets) {
   for (std::size_t i = 0; i < buffers.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
       auto const &a = buffers[i], &b = buffers[j];
@@ -90,13 +100,11 @@ template <class = when_called>
 /// @par Complexity
 /// O(n log n); O(n^2) to name the first overlap where there is one.
 template <class = when_called>
-[[nodiscard]] verdict<layout_fault, std::int64_t> check_layout(std::span<buffer const> buffers, memory_layout const& layout,
-                                                               std::int64_t capacity = 0) {
+[[nodiscard]] verdict check_layout(std::span<buffer const> buffers, memory_layout const& layout, std::int64_t capacity = 0) {
   detail::check_buffers(buffers);
   auto const& offsets = layout.offsets;
   auto const count = layout.status == status::feasible ? buffers.size() : 0;
-  if (offsets.size() != count)
-    return {layout_fault::wrong_size, 0, static_cast<std::int64_t>(offsets.size()), static_cast<std::int64_t>(count)};
+  if (offsets.size() != count) return {layout_fault::wrong_size, 0, offsets.size(), count};
   std::int64_t height = 0;
   for (std::size_t i = 0; i < count; ++i) {
     auto const& b = buffers[i];

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,24 +19,14 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that an order breaks, in the order in which they are checked; `index` is the step.
-enum class order_fault : std::uint8_t {
-  none,              ///< all rules hold
-  wrong_size,        ///< another number of steps than of operators
-  no_such_operator,  ///< the step runs operator `found`, which is not in the graph
-  run_twice,         ///< the step runs operator `found`, which has run
-  read_too_early,    ///< the step reads tensor `found`, which an operator makes that has not run
-  read_overwritten,  ///< the step reads tensor `found`, whose memory has been overwritten
-  wrong_peak,        ///< the reported peak `found` is not the largest memory of a step, `expected`; index of that step
-  wrong_bound,       ///< the lower bound `found` is above the peak `expected`, or below 0
+struct order_fault : common_fault {
+  static constexpr rule wrong_size{"there are {found} steps for {expected} operators"};
+  static constexpr rule no_such_operator{"step {index} runs operator {found} of {expected}"};
+  static constexpr rule run_twice{"step {index} runs operator {found}, which has run"};
+  static constexpr rule read_too_early{"step {index} reads tensor {found}, which an operator makes that has not run"};
+  static constexpr rule read_overwritten{"step {index} reads tensor {found}, whose memory has been overwritten"};
+  static constexpr rule wrong_peak{"the peak is {found} by the result, but {expected} in step {index}"};
 };
-
-/// @brief Describes a verdict. @param v  a verdict of `check_order` @return for instance "run twice at 17"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<order_fault, std::int64_t> const& v) {
-  constexpr char const* names[] = {"none",           "wrong size",       "no such operator", "run twice",
-                                   "read too early", "read overwritten", "wrong peak",       "wrong bound"};
-  return v.valid() ? "valid" : std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
-}
 
 namespace detail {
 
@@ -45,7 +34,6 @@ namespace detail {
 template <class = when_called>
 class order_rules {
  public:
-  using fault = verdict<order_fault, std::int64_t>;
   order_rules(graph const& g, std::span<std::uint32_t const> order) : g_(g), order_(order), source_(g.tensors.size()) {
     std::iota(source_.begin(), source_.end(), 0U);
     memory_ = source_;
@@ -57,14 +45,13 @@ class order_rules {
   }
 
   // Whether the operators can run in this order.
-  [[nodiscard]] fault check_steps() {
-    if (order_.size() != g_.size())
-      return {order_fault::wrong_size, 0, static_cast<std::int64_t>(order_.size()), static_cast<std::int64_t>(g_.size())};
+  [[nodiscard]] verdict check_steps() {
+    if (order_.size() != g_.size()) return {order_fault::wrong_size, 0, order_.size(), g_.size()};
     std::vector<bool> ran(g_.size(), false), there(g_.tensors.size(), true), lost(g_.tensors.size(), false);
     for (auto const t : g_.outputs.members) there[t] = false;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       auto const v = order_[i];
-      if (v >= g_.size()) return {order_fault::no_such_operator, i, v, static_cast<std::int64_t>(g_.size())};
+      if (v >= g_.size()) return {order_fault::no_such_operator, i, v, g_.size()};
       if (ran[v]) return {order_fault::run_twice, i, v};
       ran[v] = true;
       for (auto const t : g_.inputs[v]) {
@@ -128,8 +115,7 @@ class order_rules {
 /// @par Complexity
 /// O(operators + tensors + inputs + outputs).
 template <class = when_called>
-[[nodiscard]] verdict<order_fault, std::int64_t> check_order(graph const& g, std::span<std::uint32_t const> order,
-                                                             certificate const& peak) {
+[[nodiscard]] verdict check_order(graph const& g, std::span<std::uint32_t const> order, certificate const& peak) {
   require_valid(g);
   detail::order_rules<> rules(g, order);
   if (auto const v = rules.check_steps(); !v.valid()) return v;

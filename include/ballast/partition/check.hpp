@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/verdict.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/partition/detail/rules.hpp>
-#include <ballast/partition/fault.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/stage_cost.hpp>
@@ -34,8 +34,8 @@ namespace ballast::inline v0_2 {
 /// @par Complexity
 /// O(layers + stages).
 template <index_type Index, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] verdict<partition_fault> check_partition(std::span<Index const> boundaries, R const& layers, partition_options const& options,
-                                                       Cost const& cost = {}) {
+[[nodiscard]] verdict check_partition(std::span<Index const> boundaries, R const& layers, partition_options const& options,
+                                      Cost const& cost = {}) {
   detail::layer_rules const rules(layers, options, cost);
   std::vector<std::int64_t> loads(1);
   return detail::check_boundaries(boundaries, rules, std::span(loads));
@@ -57,8 +57,7 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
 /// @par Complexity
 /// O(layers + stages) if equal stages without minima above 1 already prove the bound, O(stages * layers * longest stage) otherwise.
 template <index_type Index, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] verdict<partition_fault> check_partition(staged<Index> const& plan, R const& layers, partition_options const& options,
-                                                       Cost const& cost = {}) {
+[[nodiscard]] verdict check_partition(staged<Index> const& plan, R const& layers, partition_options const& options, Cost const& cost = {}) {
   return detail::check_result(plan, detail::layer_rules(layers, options, cost), options.stages);
 }
 
@@ -74,8 +73,7 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
 /// @par Complexity
 /// O(stages * layers * longest stage) calls of the cost.
 template <index_type Index, stage_cost Cost>
-[[nodiscard]] verdict<partition_fault> check_partition(staged<Index> const& plan, std::uint64_t layers, partition_options const& options,
-                                                       Cost const& cost) {
+[[nodiscard]] verdict check_partition(staged<Index> const& plan, std::uint64_t layers, partition_options const& options, Cost const& cost) {
   return detail::check_result(plan, detail::callable_rules<Cost>{layers, options, cost}, options.stages);
 }
 
@@ -95,8 +93,8 @@ template <index_type Index, stage_cost Cost>
 /// @par Complexity
 /// O(layers + devices * chunks).
 template <index_type Index, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] verdict<partition_fault> check_virtual_stages(staged<Index> const& plan, R const& layers, std::uint64_t device_count,
-                                                            std::uint64_t chunks, std::uint64_t min_layers = 1, Cost const& cost = {}) {
+[[nodiscard]] verdict check_virtual_stages(staged<Index> const& plan, R const& layers, std::uint64_t device_count, std::uint64_t chunks,
+                                           std::uint64_t min_layers = 1, Cost const& cost = {}) {
   partition_options const options{.stages = device_count * chunks, .min_layers = min_layers};
   return detail::check_result(plan, detail::layer_rules(layers, options, cost), device_count);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/pipeline/prefetch_layer.hpp>
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,35 +19,14 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a timeline breaks.
-enum class prefetch_fault : std::uint8_t {
-  none,           ///< the timeline is valid
-  unknown_layer,  ///< an event is of a layer that is not there, or of a task that the layer does not have
-  wrong_time,     ///< an event begins before 0, or does not take the time of its task
-  not_once,       ///< a task is missing, or there twice; the index is the layer
-  too_early,      ///< a task begins before one that it waits for has ended; the index is the layer
-  overlap,        ///< the device, the host or a channel does two tasks at once; the index is the later event
-  over_buffers,   ///< more buffers are in use than there are; the index is the layer of the use that does not fit
-  wrong_value,    ///< the makespan is not the last end
-  wrong_bound,    ///< the lower bound is above the makespan
+struct prefetch_fault : common_fault {
+  static constexpr rule unknown_layer{"events[{index}] is of no such layer, or of a task that the layer does not have"};
+  static constexpr rule wrong_time{"events[{index}] begins before 0, or does not take the time of its task"};
+  static constexpr rule not_once{"layer {index}: a task is missing, or there twice"};
+  static constexpr rule too_early{"layer {index}: a task begins too early"};
+  static constexpr rule overlap{"events[{index}] begins while another task of its device, host or channel runs"};
+  static constexpr rule over_buffers{"layer {index}: no buffer is free"};
 };
-
-/// @brief Describes a verdict in a sentence. @param v a verdict of `check_prefetch` @return for example "layer 3: a task begins too early"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<prefetch_fault> const& v) {
-  auto const layer = "layer " + std::to_string(v.index), event = "events[" + std::to_string(v.index) + "]";
-  switch (v.fault) {
-    case prefetch_fault::none: return "the timeline is valid";
-    case prefetch_fault::unknown_layer: return event + " is of no such layer, or of a task that the layer does not have";
-    case prefetch_fault::wrong_time: return event + " begins before 0, or does not take the time of its task";
-    case prefetch_fault::not_once: return layer + ": a task is missing, or there twice";
-    case prefetch_fault::too_early: return layer + ": a task begins too early";
-    case prefetch_fault::overlap: return event + " begins while another task of its device, host or channel runs";
-    case prefetch_fault::over_buffers: return layer + ": no buffer is free";
-    case prefetch_fault::wrong_value: return "makespan.value is not the last end";
-    case prefetch_fault::wrong_bound: return "makespan.lower_bound is above the value";
-  }
-  return {};
-}
 
 namespace detail {
 
@@ -75,7 +54,7 @@ struct layer_events {
 
 /// The first event that overlaps one of the same resource.
 template <class = when_called>
-[[nodiscard]] inline verdict<prefetch_fault> check_resources(std::vector<prefetch_event> const& events) {
+[[nodiscard]] inline verdict check_resources(std::vector<prefetch_event> const& events) {
   std::array<std::vector<std::size_t>, 4> by;  // to the device, computation, to the host, the host
   constexpr std::size_t resource[] = {0, 1, 0, 1, 2, 3, 0};
   for (std::size_t e = 0; e < events.size(); ++e) by[resource[static_cast<std::size_t>(events[e].task)]].push_back(e);
@@ -92,14 +71,12 @@ template <class = when_called>
 
 /// Whether there are buffers for all uses. A change is a time, and 1 + layer for a buffer that is taken, or 0 for one that is released.
 template <class = when_called>
-[[nodiscard]] inline verdict<prefetch_fault> check_buffers(std::vector<std::pair<std::int64_t, std::int64_t>> changes,
-                                                           std::uint64_t buffers) {
+[[nodiscard]] inline verdict check_buffers(std::vector<std::pair<std::int64_t, std::int64_t>> changes, std::uint64_t buffers) {
   std::sort(changes.begin(), changes.end());  // a buffer that is released at a time is free for a use that begins then
   std::int64_t in_use = 0;
   for (auto const& [time, layer] : changes) {
     in_use += layer == 0 ? -1 : 1;
-    if (layer != 0 && in_use > static_cast<std::int64_t>(buffers))
-      return {prefetch_fault::over_buffers, static_cast<std::uint64_t>(layer - 1), static_cast<std::uint64_t>(in_use), buffers};
+    if (layer != 0 && in_use > static_cast<std::int64_t>(buffers)) return {prefetch_fault::over_buffers, layer - 1, in_use, buffers};
   }
   return {};
 }
@@ -117,8 +94,8 @@ template <class = when_called>
 /// @par Complexity
 /// O(events log events).
 template <class = when_called>
-[[nodiscard]] inline verdict<prefetch_fault> check_prefetch(prefetch_timeline const& timeline, std::span<prefetch_layer const> layers,
-                                                            std::uint64_t buffers) {
+[[nodiscard]] inline verdict check_prefetch(prefetch_timeline const& timeline, std::span<prefetch_layer const> layers,
+                                            std::uint64_t buffers) {
   using enum prefetch_task;
   require_valid(layers, buffers);
   auto const& events = timeline.events;
@@ -172,8 +149,7 @@ template <class = when_called>
   }
   if (auto const v = detail::check_resources(events); !v.valid()) return v;
   if (auto const v = detail::check_buffers(std::move(changes), buffers); !v.valid()) return v;
-  if (timeline.makespan.value != last) return {prefetch_fault::wrong_value, 0};
-  return {timeline.makespan.lower_bound > last ? prefetch_fault::wrong_bound : prefetch_fault::none, 0};
+  return check_certificate(timeline.makespan, last);
 }
 
 }  // namespace ballast::inline v0_2

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief The validator of selections from this library or any other planner. It shares no code with the planners.
@@ -16,24 +15,14 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a selection breaks, in the order in which they are checked.
-enum class selection_fault : std::uint8_t {
-  none,            ///< the selection is valid
-  wrong_size,      ///< `copies` does not have one entry per option, or has entries although the result is infeasible
-  wrong_count,     ///< the copies of a class do not add up to its items
-  wrong_memory,    ///< the reported memory is not that of the items, or, if infeasible, not the least possible
-  over_budget,     ///< memory exceeds the budget; or the result is infeasible although the least memory does not
-  wrong_transfer,  ///< the reported link time is not that of the items
-  wrong_time,      ///< the reported time is not that of the items plus the transfers that are not hidden
-  wrong_bound,     ///< the lower bound is negative or above the time
+struct selection_fault : common_fault {
+  static constexpr rule wrong_size{"copies does not have one entry for each option, or has entries without a plan"};
+  static constexpr rule wrong_count{"the copies of class {index} do not add up to its items"};
+  static constexpr rule wrong_memory{"memory is not that of the items, or, if infeasible, not the least possible"};
+  static constexpr rule over_budget{"memory exceeds the budget, or the result is infeasible although the least memory does not"};
+  static constexpr rule wrong_transfer{"transfer is not the link time of the items"};
+  static constexpr rule wrong_time{"time is not that of the items and of the transfers that are not hidden"};
 };
-
-/// @brief Describes a verdict. @param v  a verdict of `check_selection` @return for instance "wrong count at 17"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<selection_fault> const& v) {
-  constexpr char const* names[] = {"none",        "wrong size",     "wrong count", "wrong memory",
-                                   "over budget", "wrong transfer", "wrong time",  "wrong bound"};
-  return v.valid() ? "valid" : std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
-}
 
 /// @brief Checks a selection against the definition.
 /// @param chosen   the result of a planner
@@ -44,8 +33,7 @@ template <class = when_called>
 /// @par Complexity
 /// O(options).
 template <class = when_called>
-[[nodiscard]] inline verdict<selection_fault> check_selection(selection const& chosen, option_classes const& items,
-                                                              selection_options const& options) {
+[[nodiscard]] inline verdict check_selection(selection const& chosen, option_classes const& items, selection_options const& options) {
   require_valid(items);
   auto const feasible = chosen.status == status::feasible;
   if (chosen.copies.size() != (feasible ? items.options.size() : 0)) return {selection_fault::wrong_size, 0};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string>
 #include <vector>
 
 /// @file
@@ -23,44 +23,17 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a plan of stages and memory breaks.
-enum class staging_fault : std::uint8_t {
-  none,              ///< the plan is valid
-  plan_refused,      ///< the result is infeasible, but has boundaries, figures or options
-  wrong_size,        ///< there are not stages + 1 boundaries, one entry of `figures` per stage and one option per layer
-  bad_boundaries,    ///< the boundaries do not go from 0 to the number of layers without decreasing
-  too_few_layers,    ///< a stage has fewer layers than the minimum
-  bad_option,        ///< a layer does not have the option that it takes
-  wrong_figures,     ///< the figures of a stage are not those of its layers
-  over_capacity,     ///< a stage holds more than its capacity
-  wrong_value,       ///< the certificate's value is not the time of the slowest stage
-  wrong_bound,       ///< the certificate's lower bound is above its value
-  false_bound,       ///< some plan is faster than the lower bound
-  needless_refusal,  ///< the result says that no plan exists, but one does
+struct staging_fault : common_fault {
+  static constexpr rule plan_refused{"the result says that there is no plan, and has one"};
+  static constexpr rule wrong_size{"there are not stages + 1 boundaries, one figure a stage and one option a layer"};
+  static constexpr rule bad_boundaries{"boundaries[{index}]: boundaries must rise from 0 to the number of layers"};
+  static constexpr rule too_few_layers{"stage {index} has fewer layers than the minimum"};
+  static constexpr rule bad_option{"layer {index} has no such option"};
+  static constexpr rule wrong_figures{"stage {index}: the figures are not those of its layers"};
+  static constexpr rule over_capacity{"stage {index} holds more than its capacity"};
+  static constexpr rule false_bound{"bottleneck.lower_bound is above what some plan costs"};
+  static constexpr rule needless_refusal{"the result says that there is no plan, but there is one"};
 };
-
-/// @brief Describes a verdict in a sentence, such as "stage 3 holds more than its capacity".
-/// @param v  a verdict of `check_stages` or `prove_stages`
-/// @return the sentence
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<staging_fault> const& v) {
-  auto const stage = "stage " + std::to_string(v.index);
-  switch (v.fault) {
-    case staging_fault::none: return "the plan is valid";
-    case staging_fault::plan_refused: return "the result says that there is no plan, and has one";
-    case staging_fault::wrong_size: return "there are not stages + 1 boundaries, one figure a stage and one option a layer";
-    case staging_fault::bad_boundaries:
-      return "boundaries[" + std::to_string(v.index) + "]: boundaries must rise from 0 to the number of layers";
-    case staging_fault::too_few_layers: return stage + " has fewer layers than the minimum";
-    case staging_fault::bad_option: return "layer " + std::to_string(v.index) + " has no such option";
-    case staging_fault::wrong_figures: return stage + ": the figures are not those of its layers";
-    case staging_fault::over_capacity: return stage + " holds more than its capacity";
-    case staging_fault::wrong_value: return "bottleneck.value is not the time of the slowest stage";
-    case staging_fault::wrong_bound: return "bottleneck.lower_bound is above the value";
-    case staging_fault::false_bound: return "bottleneck.lower_bound is above what some plan costs";
-    case staging_fault::needless_refusal: return "the result says that there is no plan, but there is one";
-  }
-  return {};
-}
 
 /// @brief Checks a plan against the definition, layer by layer. It does not prove the lower bound again; `prove_stages` does.
 ///
@@ -73,8 +46,7 @@ template <class = when_called>
 /// @par Complexity
 /// O(layers + stages).
 template <index_type Index>
-[[nodiscard]] verdict<staging_fault> check_stages(joint_stages<Index> const& plan, layer_chain const& chain,
-                                                  staging_options const& options) {
+[[nodiscard]] verdict check_stages(joint_stages<Index> const& plan, layer_chain const& chain, staging_options const& options) {
   require_valid(chain);
   require_valid(options);
   auto const layers = detail::unfolded(chain);
@@ -83,10 +55,7 @@ template <index_type Index>
     return {cuts.empty() && plan.figures.empty() && plan.option.empty() ? staging_fault::none : staging_fault::plan_refused, 0};
   if (cuts.size() != options.stages + 1 || plan.figures.size() != options.stages || plan.option.size() != layers.size())
     return {staging_fault::wrong_size, 0};
-  for (std::size_t s = 0; s < cuts.size(); ++s) {
-    auto const least = s == 0 ? 0 : std::uint64_t{cuts[s - 1]}, most = s == 0 ? 0 : std::uint64_t{layers.size()};
-    if (cuts[s] < least || cuts[s] > most || (s + 1 == cuts.size() && cuts[s] != layers.size())) return {staging_fault::bad_boundaries, s};
-  }
+  if (auto const v = check_offsets(cuts, layers.size(), staging_fault::bad_boundaries); !v.valid()) return v;
   std::int64_t slowest = 0;
   for (std::size_t s = 0; s < options.stages; ++s) {
     if (cuts[s + 1] - cuts[s] < options.min_layers) return {staging_fault::too_few_layers, s};
@@ -109,9 +78,7 @@ template <index_type Index>
     if (own != plan.figures[s]) return {staging_fault::wrong_figures, s};
     slowest = (std::max)(slowest, own.time + own.added);
   }
-  if (plan.partition.bottleneck.value != slowest) return {staging_fault::wrong_value, 0};
-  if (plan.partition.bottleneck.lower_bound > slowest) return {staging_fault::wrong_bound, 0};
-  return {};
+  return check_certificate(plan.partition.bottleneck, slowest);
 }
 
 /// @brief Returns the least bottleneck of any plan, by the full dynamic programme: every stage, every begin, every end, and all selections
@@ -171,8 +138,7 @@ template <class = when_called>
 /// @par Complexity
 /// As `least_stage_bottleneck`.
 template <index_type Index>
-[[nodiscard]] verdict<staging_fault> prove_stages(joint_stages<Index> const& plan, layer_chain const& chain,
-                                                  staging_options const& options) {
+[[nodiscard]] verdict prove_stages(joint_stages<Index> const& plan, layer_chain const& chain, staging_options const& options) {
   if (auto const verdict = check_stages(plan, chain, options); !verdict.valid()) return verdict;
   auto const least = least_stage_bottleneck(chain, options);
   if (plan.partition.status != status::feasible) return {least ? staging_fault::needless_refusal : staging_fault::none, 0};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
@@ -32,18 +33,15 @@ namespace ballast::inline v0_2 {
 /// @par Complexity
 /// O(layers * virtual stages of a stage, plus all rows of `held`).
 template <index_type Index>
-[[nodiscard]] verdict<staging_fault> check_chunks(joint_stages<Index> const& plan, std::span<stage_layer const> layers,
-                                                  chunks_in_flight const& held, chunk_options const& options) {
+[[nodiscard]] verdict check_chunks(joint_stages<Index> const& plan, std::span<stage_layer const> layers, chunks_in_flight const& held,
+                                   chunk_options const& options) {
   require_valid(fold_layers(layers), held, options);
   auto const& cuts = plan.partition.boundaries;
   auto const chunks = held.stage_of.size(), stages = options.capacity.size(), n = layers.size();
   if (plan.partition.status != status::feasible)
     return {cuts.empty() && plan.figures.empty() && plan.option.empty() ? staging_fault::none : staging_fault::plan_refused, 0};
   if (cuts.size() != chunks + 1 || plan.figures.size() != stages || plan.option.size() != n) return {staging_fault::wrong_size, 0};
-  for (std::size_t k = 0; k <= chunks; ++k) {
-    auto const least = k == 0 ? std::uint64_t{0} : std::uint64_t{cuts[k - 1]}, most = k == 0 ? std::uint64_t{0} : std::uint64_t{n};
-    if (cuts[k] < least || cuts[k] > most || (k == chunks && cuts[k] != n)) return {staging_fault::bad_boundaries, k};
-  }
+  if (auto const v = check_offsets(cuts, n, staging_fault::bad_boundaries); !v.valid()) return v;
   for (std::size_t k = 0; k < chunks; ++k)
     if (cuts[k + 1] - cuts[k] < options.min_layers) return {staging_fault::too_few_layers, k};
   for (std::size_t i = 0; i < n; ++i)
@@ -77,9 +75,7 @@ template <index_type Index>
     if (own != plan.figures[s]) return {staging_fault::wrong_figures, s};
     slowest = (std::max)(slowest, own.time + own.added);
   }
-  if (plan.partition.bottleneck.value != slowest) return {staging_fault::wrong_value, 0};
-  if (plan.partition.bottleneck.lower_bound > slowest) return {staging_fault::wrong_bound, 0};
-  return {};
+  return check_certificate(plan.partition.bottleneck, slowest);
 }
 
 }  // namespace ballast::inline v0_2

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/pipeline/check_prefetch.hpp>
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -18,38 +18,14 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a plan of offloading breaks.
-enum class offload_fault : std::uint8_t {
-  none,            ///< the plan is valid
-  plan_refused,    ///< there is no plan, but a placement or a timeline, or the shortage does not match the status
-  wrong_size,      ///< there is not one choice for each layer
-  no_choice,       ///< an entry of the placement is no choice
-  wrong_memory,    ///< the bytes are not those of the placement
-  over_device,     ///< the placement takes more than the device has
-  over_host,       ///< the placement takes more than the host has
-  wrong_timeline,  ///< the timeline is not valid for the placement; the index is that of `prefetch_fault`
-  wrong_value,     ///< the time is not that of the timeline
-  wrong_bound,     ///< the lower bound is above the time
+struct offload_fault : common_fault {
+  static constexpr rule plan_refused{"the result says that there is no plan, and has one or names no memory that is too small"};
+  static constexpr rule wrong_size{"there is not one choice for each layer"};
+  static constexpr rule no_choice{"placement[{index}] is no choice"};
+  static constexpr rule wrong_memory{"memory is not that of the placement"};
+  static constexpr rule over_device{"the placement takes {found} bytes of a device with {expected}"};
+  static constexpr rule over_host{"the placement takes {found} bytes of a host with {expected}"};
 };
-
-/// @brief Describes a verdict in a sentence. @param v a verdict of `check_offload` @return for example "the placement takes more …"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<offload_fault> const& v) {
-  switch (v.fault) {
-    case offload_fault::none: return "the plan is valid";
-    case offload_fault::plan_refused: return "the result says that there is no plan, and has one or names no memory that is too small";
-    case offload_fault::wrong_size: return "there is not one choice for each layer";
-    case offload_fault::no_choice: return "placement[" + std::to_string(v.index) + "] is no choice";
-    case offload_fault::wrong_memory: return "memory is not that of the placement";
-    case offload_fault::over_device:
-      return "the placement takes " + std::to_string(v.found) + " bytes of a device with " + std::to_string(v.expected);
-    case offload_fault::over_host:
-      return "the placement takes " + std::to_string(v.found) + " bytes of a host with " + std::to_string(v.expected);
-    case offload_fault::wrong_timeline: return "the timeline is not valid for the placement";
-    case offload_fault::wrong_value: return "time.value is not that of the timeline";
-    case offload_fault::wrong_bound: return "time.lower_bound is above the value";
-  }
-  return {};
-}
 
 /// @brief Checks a plan against the definition: bytes of both memories, and the timeline of the step, task by task.
 ///
@@ -61,8 +37,8 @@ template <class = when_called>
 /// @par Complexity
 /// O(layers log layers).
 template <class = when_called>
-[[nodiscard]] inline verdict<offload_fault> check_offload(offload_plan const& plan, std::span<offload_layer const> layers,
-                                                          offload_options const& options) {
+[[nodiscard]] inline verdict check_offload(offload_plan const& plan, std::span<offload_layer const> layers,
+                                           offload_options const& options) {
   require_valid(layers, options);
   if (plan.status != status::feasible) {
     auto const named = (plan.status == status::infeasible) == (plan.shortage != short_memory::none);
@@ -111,15 +87,10 @@ template <class = when_called>
   }
   auto const buffers = static_cast<std::int64_t>(options.buffers) * buffer;
   if (plan.memory != offload_memory{resident + buffers, buffers, hosted_bytes}) return {offload_fault::wrong_memory, 0};
-  auto const over = [](offload_fault fault, std::int64_t found, std::int64_t most) {
-    return verdict<offload_fault>{fault, 0, static_cast<std::uint64_t>(found), static_cast<std::uint64_t>(most)};
-  };
-  if (plan.memory.device > options.device_memory) return over(offload_fault::over_device, plan.memory.device, options.device_memory);
-  if (plan.memory.host > options.host_memory) return over(offload_fault::over_host, plan.memory.host, options.host_memory);
-  if (auto const v = check_prefetch(plan.timeline, times, options.buffers); !v.valid())
-    return {offload_fault::wrong_timeline, static_cast<std::uint64_t>(v.fault)};
-  if (plan.time.value != plan.timeline.makespan.value) return {offload_fault::wrong_value, 0};
-  return {plan.time.lower_bound > plan.time.value ? offload_fault::wrong_bound : offload_fault::none, 0};
+  if (plan.memory.device > options.device_memory) return {offload_fault::over_device, 0, plan.memory.device, options.device_memory};
+  if (plan.memory.host > options.host_memory) return {offload_fault::over_host, 0, plan.memory.host, options.host_memory};
+  if (auto const v = check_prefetch(plan.timeline, times, options.buffers); !v.valid()) return v;
+  return check_certificate(plan.time, plan.timeline.makespan.value);
 }
 
 }  // namespace ballast::inline v0_2

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/verdict.hpp>
@@ -12,7 +13,6 @@
 #include <limits>
 #include <map>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,28 +22,17 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a step of a stream breaks. `index` of the verdict is an entry of `micro_batches.members` unless it says otherwise.
-enum class stream_fault : std::uint8_t {
-  none,            ///< the step is valid
-  wrong_number,    ///< not the demanded number of micro-batches
-  bad_offsets,     ///< the offsets do not rise from 0 to the number of members; or an array has not one entry for each member or workload
-  unknown_sample,  ///< a sample did not arrive, or left before
-  wrong_length,    ///< a length is not the one that arrived; `index` is an entry of `lengths`
-  wrong_delay,     ///< a delay is not the number of steps since the sample arrived
-  wrong_workload,  ///< a workload is not the sum of the costs; `index` is the micro-batch
-  over_capacity,   ///< a micro-batch exceeds a capacity; `index` is the micro-batch
-  kept_too_long,   ///< a sample at its deadline neither left nor was listed as late; `index` is its number
-  not_late,        ///< a sample is listed as late, but it left, did not arrive or has time left; `index` is an entry of `late`
+struct stream_fault : common_fault {
+  static constexpr rule wrong_number{"there are {found} micro-batches, not {expected}"};
+  static constexpr rule wrong_size{"lengths, delays or workloads has {found} entries, not {expected}"};
+  static constexpr rule unknown_sample{"members[{index}]: sample {found} of the {expected} that have arrived is unknown or has left"};
+  static constexpr rule wrong_length{"lengths[{index}] = {found}, but the sample has {expected}"};
+  static constexpr rule wrong_delay{"delays[{index}] = {found}, but the sample waited {expected} steps"};
+  static constexpr rule wrong_workload{"workloads[{index}] = {found}, but the costs add up to {expected}"};
+  static constexpr rule over_capacity{"micro-batch {index} holds {found}, more than the capacity {expected}"};
+  static constexpr rule kept_too_long{"sample {index} waits for {found} steps, at a deadline of {expected}, and is not late"};
+  static constexpr rule not_late{"late[{index}] has left, did not arrive, or waits for {found} steps of {expected}"};
 };
-
-/// @brief Describes a verdict in a few words. @param v any verdict @return for instance "wrong delay at 17: 2 instead of 3"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<stream_fault, std::int64_t> const& v) {
-  if (v.valid()) return "valid";
-  constexpr char const* names[] = {"none",        "wrong number",   "bad offsets",   "unknown sample", "wrong length",
-                                   "wrong delay", "wrong workload", "over capacity", "kept too long",  "not late"};
-  return std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index) + ": " + std::to_string(v.found) +
-         " instead of " + std::to_string(v.expected);
-}
 
 /// @brief What the steps of a stream must keep.
 struct stream_rules {
@@ -69,8 +58,8 @@ class stream_checker {
   /// @par Complexity
   /// O((members + block) log waiting).
   template <length_range R>
-  [[nodiscard]] verdict<stream_fault, std::int64_t> push(R const& block, stream_step const& step) {
-    using enum stream_fault;
+  [[nodiscard]] verdict push(R const& block, stream_step const& step) {
+    using broken = stream_fault;
     auto const each = rules_.capacity.size();
     std::vector<std::int64_t> sizes;
     for (auto const v : block) {
@@ -78,45 +67,43 @@ class stream_checker {
       if (sizes.size() < each) continue;
       held_.emplace(arrived_++, sample{std::exchange(sizes, {}), now_});
     }
-    auto const number = [](auto v) { return static_cast<std::int64_t>(v); };
     auto const& packs = step.micro_batches;
-    if (packs.size() != rules_.micro_batches) return {wrong_number, 0, number(packs.size()), number(rules_.micro_batches)};
+    if (packs.size() != rules_.micro_batches) return {broken::wrong_number, 0, packs.size(), rules_.micro_batches};
     auto const n = packs.members.size();
-    if (packs.offsets.front() != 0 || packs.offsets.back() != n || !std::is_sorted(packs.offsets.begin(), packs.offsets.end()))
-      return {bad_offsets, 0, number(packs.offsets.back()), number(n)};
-    if (step.lengths.size() != n * each) return {bad_offsets, 0, number(step.lengths.size()), number(n * each)};
-    if (step.delays.size() != n) return {bad_offsets, 0, number(step.delays.size()), number(n)};
-    if (step.workloads.size() != packs.size()) return {bad_offsets, 0, number(step.workloads.size()), number(packs.size())};
+    if (auto const v = check_offsets(packs.offsets, n); !v.valid()) return v;
+    if (step.lengths.size() != n * each) return {broken::wrong_size, 0, step.lengths.size(), n * each};
+    if (step.delays.size() != n) return {broken::wrong_size, 0, step.delays.size(), n};
+    if (step.workloads.size() != packs.size()) return {broken::wrong_size, 0, step.workloads.size(), packs.size()};
     for (std::size_t m = 0, i = 0; m < packs.size(); ++m) {
       std::vector<std::int64_t> total(each, 0);
       std::int64_t work = 0;
       for (auto const which : packs[m]) {
         auto const found = held_.find(which);
-        if (found == held_.end()) return {unknown_sample, i, number(which), number(arrived_)};
+        if (found == held_.end()) return {broken::unknown_sample, i, which, arrived_};
         auto const& s = found->second;
         for (std::size_t k = 0; k < each; ++k) {
-          if (step.lengths[i * each + k] != s.sizes[k]) return {wrong_length, i * each + k, step.lengths[i * each + k], s.sizes[k]};
+          if (step.lengths[i * each + k] != s.sizes[k]) return {broken::wrong_length, i * each + k, step.lengths[i * each + k], s.sizes[k]};
           total[k] += s.sizes[k];
         }
         auto const waited = now_ - s.arrived;
-        if (step.delays[i] != waited) return {wrong_delay, i, number(step.delays[i]), number(waited)};
+        if (step.delays[i] != waited) return {broken::wrong_delay, i, step.delays[i], waited};
         work += cost_of(s.sizes);
         held_.erase(found);
         ++i;
       }
-      if (step.workloads[m] != work) return {wrong_workload, m, step.workloads[m], work};
+      if (step.workloads[m] != work) return {broken::wrong_workload, m, step.workloads[m], work};
       for (std::size_t k = 0; k < each; ++k)
-        if (total[k] > rules_.capacity[k]) return {over_capacity, m, total[k], rules_.capacity[k]};
+        if (total[k] > rules_.capacity[k]) return {broken::over_capacity, m, total[k], rules_.capacity[k]};
     }
     for (std::size_t i = 0; i < step.late.size(); ++i) {
       auto const found = held_.find(step.late[i]);
       auto const waited = found == held_.end() ? 0 : now_ - found->second.arrived;
-      if (found == held_.end() || waited < rules_.deadline) return {not_late, i, number(waited), number(rules_.deadline)};
+      if (found == held_.end() || waited < rules_.deadline) return {broken::not_late, i, waited, rules_.deadline};
       found->second.late = true;
     }
     for (auto const& [which, s] : held_) {
       if (now_ - s.arrived < rules_.deadline) break;  // later numbers came later
-      if (!s.late) return {kept_too_long, which, number(now_ - s.arrived), number(rules_.deadline)};
+      if (!s.late) return {broken::kept_too_long, which, now_ - s.arrived, rules_.deadline};
     }
     ++now_;
     return {};

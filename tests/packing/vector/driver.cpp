@@ -44,7 +44,7 @@ TEST_CASE("packers of several measures: samples above a capacity", "[packing]") 
   CHECK(own.count.value == 4);
   CHECK(own.count.optimal());
   CHECK(own.totals == std::vector<std::int64_t>{22, 8600});
-  CHECK(describe(check_packing(own, samples, o)) == "the packing is valid");
+  CHECK(describe(check_packing(own, samples, o)) == "valid");
 }
 
 TEST_CASE("packers of several measures: a demanded multiple of packs", "[packing]") {
@@ -55,7 +55,7 @@ TEST_CASE("packers of several measures: a demanded multiple of packs", "[packing
   CHECK(plan(2).count.value == 4);
   CHECK(plan(2).count.lower_bound == 4);
   CHECK(plan(7).count.value == 7);
-  CHECK(describe(check_packing(plan(7), seven, {.capacity = {3, 100}, .pack_count_multiple = 7})) == "the packing is valid");
+  CHECK(describe(check_packing(plan(7), seven, {.capacity = {3, 100}, .pack_count_multiple = 7})) == "valid");
   auto const too_many = plan(8);
   CHECK(too_many.status == ballast::status::infeasible);
   CHECK(too_many.bound == vector_bound::sample_count);
@@ -130,7 +130,7 @@ TEST_CASE("packers of several measures: infeasible only where no plan exists", "
       CAPTURE(to_string(plan.packer));
       REQUIRE((plan.status != ballast::status::infeasible || !exists));
       REQUIRE((plan.status != ballast::status::feasible || exists));
-      REQUIRE(describe(check_packing(plan, c.samples(), o)) == "the packing is valid");
+      REQUIRE(describe(check_packing(plan, c.samples(), o)) == "valid");
     }
   }
 }

@@ -292,7 +292,7 @@ TEST_CASE("near_optimal: several measures: valid under every option, and the sam
                                             .pack_count_multiple = 1 + seed % 4,
                                             .oversize = seed % 4 == 0 ? ballast::oversize::set_aside : ballast::oversize::alone};
     auto const plan = near_optimal(c.samples(), o, little);
-    REQUIRE(ballast::describe(ballast::check_packing(plan, c.samples(), o)) == "the packing is valid");
+    REQUIRE(ballast::describe(ballast::check_packing(plan, c.samples(), o)) == "valid");
     REQUIRE(plan.packer == ballast::vector_packer::near_optimal);
     REQUIRE(plan.packs == near_optimal(c.samples(), o, little).packs);
     REQUIRE(ballast::hash(plan.packs) == ballast::hash(near_optimal<std::uint64_t>(c.samples(), o, little).packs));

@@ -72,7 +72,7 @@ TEST_CASE("pack_portfolio: the plan of the best member, legal and certified") {
       auto const data = mixture(kind, 60 + 60 * seed, seed);
       ballast::vector_packing_options const o{.capacity = {9 + static_cast<std::int64_t>(seed), 4096}, .seed = seed};
       auto const plan = ballast::pack_portfolio(data.view(), o);
-      CHECK(ballast::describe(ballast::check_packing(plan, data.view(), o)) == "the packing is valid");
+      CHECK(ballast::describe(ballast::check_packing(plan, data.view(), o)) == "valid");
       auto best = alone(best_fit, data, o);
       for (auto const member : {completion, iterative_sampling}) best.packs = (std::min)(best.packs, alone(member, data, o).packs);
       CHECK(plan.count.value <= best.packs);
@@ -93,7 +93,7 @@ TEST_CASE("pack_portfolio: over-size samples, limits per pack and the count cons
   for (auto const policy : {ballast::oversize::set_aside, ballast::oversize::alone}) {
     ballast::vector_packing_options const o{.capacity = {9, 4096}, .max_samples = 3, .pack_count_multiple = 8, .oversize = policy};
     auto const plan = ballast::pack(data.view(), o);
-    CHECK(ballast::describe(ballast::check_packing(plan, data.view(), o)) == "the packing is valid");
+    CHECK(ballast::describe(ballast::check_packing(plan, data.view(), o)) == "valid");
     CHECK(plan.set_aside.size() == (policy == ballast::oversize::set_aside ? 1U : 0U));
     CHECK(plan.packs.size() % 8 == 0);
   }

@@ -70,8 +70,8 @@ void check_totals(eviction const& e, graph const& g, evict_options const& option
   CHECK(e.moved == moved);
   CHECK(e.time.value == recomputed + moving);
   CHECK(e.time.value >= e.time.lower_bound);
-  CHECK(check_eviction(g, e.events, options.limit) == verdict<eviction_fault, std::int64_t>{});
-  CHECK(check_eviction(g, e.events, e.memory.value) == verdict<eviction_fault, std::int64_t>{});
+  CHECK(check_eviction(g, e.events, options.limit) == verdict{});
+  CHECK(check_eviction(g, e.events, e.memory.value) == verdict{});
   CHECK(check_eviction(g, e.events, e.memory.value - 1).fault == eviction_fault::over_limit);
 }
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ballast/batching/fault.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/core/check.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
@@ -40,8 +41,8 @@ class batching_checker {
             [&] { return "keys has " + std::to_string(keys_.size()) + " entries for " + std::to_string(n_) + " samples"; });
   }
 
-  [[nodiscard]] verdict<batching_fault> run() {
-    using rule = verdict<batching_fault> (batching_checker::*)();
+  [[nodiscard]] verdict run() {
+    using rule = verdict (batching_checker::*)();
     for (rule const next : {&batching_checker::shape, &batching_checker::packs, &batching_checker::shared, &batching_checker::steps,
                             &batching_checker::lists, &batching_checker::places, &batching_checker::figures})
       if (auto const v = (this->*next)(); !v.valid()) return v;
@@ -49,41 +50,39 @@ class batching_checker {
   }
 
  private:
-  using enum batching_fault;
+  using broken = batching_fault;
 
-  verdict<batching_fault> shape() {
+  verdict shape() {
     if (plan_.ranks == 0 || plan_.ranks != o_.ranks || plan_.micro_batches == 0 ||
         plan_.micro_batches > (std::uint64_t{1} << 60) / plan_.ranks || plan_.table.size() % (plan_.ranks * plan_.micro_batches) != 0)
-      return {wrong_shape, 0};
+      return {broken::wrong_shape, 0};
     return {};
   }
 
-  verdict<batching_fault> packs() {
+  verdict packs() {
     auto const& [offsets, members] = plan_.packs;
-    if (offsets.empty() || offsets.front() != 0 || offsets.back() != members.size()) return {bad_offsets, 0};
+    if (auto const v = check_offsets(offsets, members.size()); !v.valid()) return v;
     for (std::size_t p = 1; p < offsets.size(); ++p)
-      if (offsets[p] < offsets[p - 1]) return {bad_offsets, p};
-    for (std::size_t p = 1; p < offsets.size(); ++p)
-      if (offsets[p] == offsets[p - 1]) return {empty_pack, p - 1};
+      if (offsets[p] == offsets[p - 1]) return {broken::empty_pack, p - 1};
     for (std::size_t m = 0; m < members.size(); ++m)
-      if (members[m] >= n_) return {member_out_of_range, m};
+      if (members[m] >= n_) return {broken::member_out_of_range, m};
     std::vector<char> used(plan_.packs.size(), 0);
     for (std::size_t at = 0; at < plan_.table.size(); ++at) {
       auto const p = plan_.table[at];
       if (p == plan_.none) continue;
-      if (p >= used.size()) return {pack_out_of_range, at};
-      if (used[p]++) return {pack_twice, at};
+      if (p >= used.size()) return {broken::pack_out_of_range, at};
+      if (used[p]++) return {broken::pack_twice, at};
     }
     return {};
   }
 
-  verdict<batching_fault> shared() {
+  verdict shared() {
     degree_.assign(n_, 1);
     for (std::size_t j = 0; j < plan_.shared.size(); ++j) {
       auto const& s = plan_.shared[j];
       if (s.sample >= n_ || s.ranks < 2 || !std::has_single_bit(s.ranks) || s.first_rank % s.ranks != 0 || s.ranks > plan_.ranks ||
           s.first_rank > plan_.ranks - s.ranks || s.step >= plan_.steps() || degree_[s.sample] != 1)
-        return {wrong_shared, j};
+        return {broken::wrong_shared, j};
       degree_[s.sample] = s.ranks;
       auto const in = [&](std::uint64_t r, std::uint64_t m) {
         auto const p = plan_.at(s.step, r, m);
@@ -95,7 +94,7 @@ class batching_checker {
         for (auto r = s.first_rank; r < s.first_rank + s.ranks; ++r) on += std::uint64_t{in(r, m)};
         together = (std::max)(together, on);
       }
-      if (together != s.ranks) return {wrong_shared, j};
+      if (together != s.ranks) return {broken::wrong_shared, j};
     }
     return {};
   }
@@ -104,7 +103,7 @@ class batching_checker {
   [[nodiscard]] static checked larger(checked a, checked b) noexcept { return !a.fits() || (b.fits() && b.value < a.value) ? a : b; }
 
   /// Sums the tokens and costs of the steps, and checks the capacity. A sum that no integer holds is no figure of a plan.
-  verdict<batching_fault> steps() {
+  verdict steps() {
     occurs_.assign(n_, 0);
     checked const nothing(0), step_cost(o_.cost_per_step), warm_up(static_cast<std::int64_t>(o_.stages - 1));
     auto const by_row = o_.synchronisation == synchronisation::per_micro_batch, piped = o_.synchronisation == synchronisation::pipeline;
@@ -117,7 +116,7 @@ class batching_checker {
           auto const p = plan_.at(s, r, m);
           if (p == plan_.none) continue;
           auto const [held, c] = add_pack(p);
-          if (!held.fits() || held.value > o_.capacity) return {overfull_pack, p};
+          if (!held.fits() || held.value > o_.capacity) return {broken::overfull_pack, p};
           all = all + c;
           most = larger(most, c);
           of_row[m] = larger(of_row[m], c);
@@ -156,27 +155,27 @@ class batching_checker {
     return checked(whole / parts) * checked(factor) + checked(divide_up(whole % parts * factor, parts));  // whole * factor could overflow
   }
 
-  verdict<batching_fault> lists() {
+  verdict lists() {
     std::vector<std::uint64_t> expected(degree_);
     for (auto const* list : {&plan_.dropped, &plan_.repeated})
       for (std::size_t k = 0; k < list->size(); ++k) {
         auto const i = (*list)[k];
-        if (i >= n_ || (k > 0 && (*list)[k - 1] > i)) return {wrong_list, k};
+        if (i >= n_ || (k > 0 && (*list)[k - 1] > i)) return {broken::wrong_list, k};
         if (list == &plan_.repeated) {
           ++expected[i];
         } else {
-          if (expected[i] == 0) return {wrong_list, k};
+          if (expected[i] == 0) return {broken::wrong_list, k};
           expected[i] = 0;
         }
       }
     for (std::size_t i = 0; i < n_; ++i)
-      if (occurs_[i] < expected[i]) return {sample_missing, i};
+      if (occurs_[i] < expected[i]) return {broken::sample_missing, i};
     for (std::size_t i = 0; i < n_; ++i)
-      if (occurs_[i] > expected[i]) return {sample_twice, i};
+      if (occurs_[i] > expected[i]) return {broken::sample_twice, i};
     return {};
   }
 
-  verdict<batching_fault> places() {
+  verdict places() {
     auto const may_split = [&](Index p) { return splits(p); };
     auto const places = plan_.ranks * plan_.micro_batches;
     auto const last = plan_.steps() - (plan_.table.empty() ? 0 : 1);
@@ -191,11 +190,11 @@ class batching_checker {
         auto const thin = o_.left_over == left_over::split     ? all_thin
                           : o_.left_over == left_over::shorten ? gap.fewest != 0 || std::ranges::none_of(plan_.step(s), may_split)
                                                                : false;
-        if (s != last || !thin) return {empty_place, s * places + gap.place};
-        if (gap.most > gap.fewest + 1 && !held && (!rank_counts || gap.fewest == 0)) return {uneven_step, s * places + gap.place};
+        if (s != last || !thin) return {broken::empty_place, s * places + gap.place};
+        if (gap.most > gap.fewest + 1 && !held && (!rank_counts || gap.fewest == 0)) return {broken::uneven_step, s * places + gap.place};
       }
       if (o_.equal_micro_batches && gap.fewest != gap.most && ((s != last && !held) || samples_of(s) >= gap.most * plan_.ranks))
-        return {unequal_micro_batches, s * places + gap.first};
+        return {broken::unequal_micro_batches, s * places + gap.first};
     }
     return {};
   }
@@ -243,12 +242,11 @@ class batching_checker {
     return gap;
   }
 
-  verdict<batching_fault> figures() {
-    if (!tokens_.fits() || tokens_.value != plan_.tokens) return {wrong_tokens, 0};
-    if (!sum_.fits() || sum_.value != plan_.cost) return {wrong_cost, 0};
-    if (!value_.fits() || value_.value != plan_.slowest.value) return {wrong_value, 0};
-    if (plan_.slowest.lower_bound > value_.value) return {wrong_bound, 0};
-    return {};
+  verdict figures() {
+    if (!tokens_.fits() || tokens_.value != plan_.tokens) return {broken::wrong_tokens, 0};
+    if (!sum_.fits() || sum_.value != plan_.cost) return {broken::wrong_cost, 0};
+    if (!value_.fits()) return {broken::wrong_value, 0, plan_.slowest.value, checked::most};
+    return check_certificate(plan_.slowest, value_.value);
   }
 
   batching<Index> const& plan_;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/verdict.hpp>
 #include <ballast/core/weigh.hpp>
-#include <ballast/partition/fault.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/stage_cost.hpp>
@@ -17,7 +18,21 @@
 
 // The definition of a partition, layer by layer, only for the validator: the partitioners do not include this header.
 
-namespace ballast::inline v0_2::detail {
+namespace ballast::inline v0_2 {
+
+/// @brief The rule that a partition breaks.
+struct partition_fault : common_fault {
+  static constexpr rule wrong_count{"there are {found} boundaries, not {expected}"};
+  static constexpr rule bad_boundaries{"boundaries[{index}] = {found}: boundaries must rise from 0 to the number of layers, {expected}"};
+  static constexpr rule too_few_layers{"stage {index} has {found} layers, fewer than {expected}"};
+  static constexpr rule too_few_weighted{"stage {index} has {found} layers with a cost above 0, fewer than {expected}"};
+  static constexpr rule overfull_stage{"stage {index} holds {found}, more than its capacity {expected}"};
+  static constexpr rule false_bound{"bottleneck.lower_bound = {found}, but some cut costs less"};
+  static constexpr rule needless_refusal{"the result says that there is no plan, but there is one"};
+  static constexpr rule plan_refused{"the result says that there is no plan, but has {found} boundaries"};
+};
+
+namespace detail {
 
 /// The definition: the cost of a stage, and which rule it breaks. Sums are capped at `unaffordable`.
 struct layer_rules {
@@ -55,11 +70,11 @@ struct layer_rules {
     [[nodiscard]] std::int64_t room() const {
       return rules.options.capacity.empty() ? unaffordable : rules.options.capacity[static_cast<std::size_t>(number)];
     }
-    [[nodiscard]] verdict<partition_fault> first_fault() const {
-      using enum partition_fault;
-      if (end - begin < rules.options.min_layers) return {too_few_layers, number, end - begin, rules.options.min_layers};
-      if (weighted < rules.options.min_weighted) return {too_few_weighted, number, weighted, rules.options.min_weighted};
-      if (held > room()) return {overfull_stage, number, static_cast<std::uint64_t>(held), static_cast<std::uint64_t>(room())};
+    [[nodiscard]] verdict first_fault() const {
+      using broken = partition_fault;
+      if (end - begin < rules.options.min_layers) return {broken::too_few_layers, number, end - begin, rules.options.min_layers};
+      if (weighted < rules.options.min_weighted) return {broken::too_few_weighted, number, weighted, rules.options.min_weighted};
+      if (held > room()) return {broken::overfull_stage, number, held, room()};
       return {};
     }
     [[nodiscard]] bool outgrown(std::int64_t limit) const { return least() > limit || held > room(); }
@@ -80,11 +95,10 @@ struct callable_rules {
     std::uint64_t number, begin, end = begin;
     void grow() { ++end; }
     [[nodiscard]] std::int64_t cost() const { return begin == end ? 0 : static_cast<std::int64_t>(rules.weigh(begin, end, number)); }
-    [[nodiscard]] verdict<partition_fault> first_fault() const {
-      using enum partition_fault;
-      if (end - begin < rules.options.min_layers) return {too_few_layers, number, end - begin, rules.options.min_layers};
-      if (cost() == unaffordable)
-        return {overfull_stage, number, static_cast<std::uint64_t>(cost()), static_cast<std::uint64_t>(cost() - 1)};
+    [[nodiscard]] verdict first_fault() const {
+      using broken = partition_fault;
+      if (end - begin < rules.options.min_layers) return {broken::too_few_layers, number, end - begin, rules.options.min_layers};
+      if (cost() == unaffordable) return {broken::overfull_stage, number, cost(), cost() - 1};
       return {};
     }
     [[nodiscard]] bool outgrown(std::int64_t limit) const { return cost() > limit; }
@@ -124,15 +138,11 @@ template <class Rules>
 
 /// Returns the first rule that boundaries break; adds the cost of stage `s` to `loads[s % size]`.
 template <class Rules, index_type Index>
-[[nodiscard]] verdict<partition_fault> check_boundaries(std::span<Index const> boundaries, Rules const& rules,
-                                                        std::span<std::int64_t> loads) {
-  using enum partition_fault;
+[[nodiscard]] verdict check_boundaries(std::span<Index const> boundaries, Rules const& rules, std::span<std::int64_t> loads) {
+  using broken = partition_fault;
   auto const n = rules.layers(), p = rules.options.stages;
-  if (boundaries.size() != p + 1) return {wrong_count, 0, boundaries.size(), p + 1};
-  for (std::size_t s = 0; s <= p; ++s)
-    if ((s == 0 && boundaries[s] != 0) || (s > 0 && boundaries[s] < boundaries[s - 1]) || boundaries[s] > n ||
-        (s == p && boundaries[s] != n))
-      return {bad_boundaries, s, boundaries[s], n};
+  if (boundaries.size() != p + 1) return {broken::wrong_count, 0, boundaries.size(), p + 1};
+  if (auto const v = check_offsets(boundaries, n, broken::bad_boundaries); !v.valid()) return v;
   for (std::size_t s = 0; s < p; ++s) {
     auto stage = rules.open(s, boundaries[s]);
     while (stage.end < boundaries[s + 1]) stage.grow();
@@ -145,24 +155,23 @@ template <class Rules, index_type Index>
 
 /// Checks the complete result against the rules. If a device has several chunks, the bound is not proven again.
 template <class Rules, index_type Index>
-[[nodiscard]] verdict<partition_fault> check_result(staged<Index> const& plan, Rules const& rules, std::uint64_t devices) {
-  using enum partition_fault;
-  auto const bound = static_cast<std::uint64_t>(plan.bottleneck.lower_bound), value = static_cast<std::uint64_t>(plan.bottleneck.value);
+[[nodiscard]] verdict check_result(staged<Index> const& plan, Rules const& rules, std::uint64_t devices) {
+  using broken = partition_fault;
+  auto const& [value, bound] = plan.bottleneck;
   if (plan.status != status::feasible) {
-    if (!plan.boundaries.empty()) return {plan_refused, 0, plan.boundaries.size(), 0};
-    if (plan.bottleneck.lower_bound <= plan.bottleneck.value) return {wrong_bound, 0, bound, value};
+    if (!plan.boundaries.empty()) return {broken::plan_refused, 0, plan.boundaries.size(), 0};
+    if (bound <= value) return {broken::wrong_bound, 0, bound, value};
     auto const limit = rules.options.limit != 0 ? rules.options.limit : unaffordable - 1;
-    if (some_cut_within(rules, limit)) return {needless_refusal, 0, 0, 0};
+    if (some_cut_within(rules, limit)) return {broken::needless_refusal, 0, 0, 0};
     return {};
   }
   std::vector<std::int64_t> loads(static_cast<std::size_t>(devices));
   if (auto const v = check_boundaries(std::span<Index const>(plan.boundaries), rules, std::span(loads)); !v.valid()) return v;
-  auto const most = static_cast<std::uint64_t>(*std::max_element(loads.begin(), loads.end()));
-  if (value != most) return {wrong_value, 0, value, most};
-  if (plan.bottleneck.lower_bound > plan.bottleneck.value) return {wrong_bound, 0, bound, value};
-  if (devices == rules.options.stages && bound > 0 && some_cut_within(rules, plan.bottleneck.lower_bound - 1))
-    return {false_bound, 0, bound, 0};
+  if (auto const v = check_certificate(plan.bottleneck, *std::max_element(loads.begin(), loads.end())); !v.valid()) return v;
+  if (devices == rules.options.stages && bound > 0 && some_cut_within(rules, bound - 1)) return {broken::false_bound, 0, bound};
   return {};
 }
 
-}  // namespace ballast::inline v0_2::detail
+}  // namespace detail
+
+}  // namespace ballast::inline v0_2

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 /// @file
@@ -16,30 +15,19 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a rewritten graph breaks; `index` is an operator of the rewritten graph unless something else is said.
-enum class graph_recompute_fault : std::uint8_t {
-  none,            ///< all rules hold
-  wrong_status,    ///< not feasible, though it holds a graph or the budget needs nothing dropped; or a bound that proves infeasibility does
-                   ///< not
-  wrong_size,      ///< the lists of operators and tensors do not fit the graphs
-  invalid,         ///< the rewritten graph is not valid
-  wrong_operator,  ///< the operators do not run as in the given graph: in its order, once, and copies of forward operators at most once
-                   ///< more
-  changed_operator,  ///< the operator differs from the one that it runs in more than its name and kind
-  changed_tensor,    ///< tensor `index` differs from the one that it is or copies in more than its name, or in what it shares
-  wrong_input,       ///< the operator does not read what the one that it runs reads, or copies of it; or does not wait for its first run
-  wrong_output,      ///< the operator does not make what the one that it runs makes, or copies of it
-  not_dropped,  ///< the operator is not of the forward pass and reads tensor `found`, which is dropped; or reads a copy of one that is not
-  wrong_time,   ///< the time of copies does not add up, or its lower bound exceeds it
-  wrong_peak,   ///< the peak is another one, below its lower bound, or above the budget
+struct graph_recompute_fault : common_fault {
+  static constexpr rule wrong_status{"the result is not feasible, though it holds a graph or the given graph is within the budget"};
+  static constexpr rule wrong_size{"entry or size {index} of the lists of operators and tensors does not fit the graphs"};
+  static constexpr rule invalid{"the rewritten graph is not valid at {index}"};
+  static constexpr rule wrong_operator{"operator {index} is out of the given order, a second copy, or a copy of no forward operator"};
+  static constexpr rule changed_operator{"operator {index} differs from the one that it runs in more than its name and kind"};
+  static constexpr rule changed_tensor{"tensor {index} differs from the one that it is or copies in more than its name"};
+  static constexpr rule wrong_input{"operator {index} does not read what the one that it runs reads, or does not wait for its first run"};
+  static constexpr rule wrong_output{"operator {index} does not make what the one that it runs makes"};
+  static constexpr rule not_dropped{"operator {index} reads tensor {found}, which is dropped, or a copy of a tensor that is not"};
+  static constexpr rule wrong_time{"the copies take {expected}, not {found}, or the lower bound of their time is wrong"};
+  static constexpr rule wrong_peak{"the peak is {expected}, not {found}, or contradicts its lower bound or the budget"};
 };
-
-/// @brief A sentence about a verdict. @param v the verdict @return for example "wrong input at 17"
-template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<graph_recompute_fault, std::int64_t> const& v) {
-  constexpr char const* names[] = {"none",           "wrong status", "wrong size",   "invalid",     "wrong operator", "changed operator",
-                                   "changed tensor", "wrong input",  "wrong output", "not dropped", "wrong time",     "wrong peak"};
-  return v.valid() ? "valid" : std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
-}
 
 namespace detail {
 
@@ -48,12 +36,11 @@ template <class = when_called>
 class graph_recompute_rules {
  public:
   using fault = graph_recompute_fault;
-  using result = verdict<fault, std::int64_t>;
   static constexpr auto none = graph_tensor<>::own;
 
   graph_recompute_rules(graph_recompute const& plan, graph const& g) : p_(plan), h_(plan.rewritten), g_(g) {}
 
-  [[nodiscard]] result check() {
+  [[nodiscard]] verdict check() {
     auto const tensors = g_.tensors.size();
     if (p_.operator_of.size() != h_.size()) return {fault::wrong_size, p_.operator_of.size()};
     if (h_.tensors.size() < tensors || p_.tensor_of.size() != h_.tensors.size() - tensors) return {fault::wrong_size, p_.tensor_of.size()};
@@ -77,7 +64,7 @@ class graph_recompute_rules {
   // The tensor of the given graph that a tensor is or copies, or none.
   [[nodiscard]] std::uint32_t of(std::uint32_t t) const { return t < g_.tensors.size() ? t : p_.tensor_of[t - g_.tensors.size()]; }
 
-  [[nodiscard]] result check_operators() {
+  [[nodiscard]] verdict check_operators() {
     std::vector<std::uint8_t> runs(g_.size());
     copy_.assign(h_.size(), 0);
     std::uint32_t next = 0;
@@ -98,7 +85,7 @@ class graph_recompute_rules {
     if (p_.time.value != time || p_.time.lower_bound > time || p_.time.lower_bound < 0) return {fault::wrong_time, 0, p_.time.value, time};
     return {};
   }
-  [[nodiscard]] result check_tensors() {
+  [[nodiscard]] verdict check_tensors() {
     for (std::uint32_t t = 0; t < h_.tensors.size(); ++t) {
       auto const o = of(t);
       auto const& b = h_.tensors[t];
@@ -113,7 +100,7 @@ class graph_recompute_rules {
     }
     return {};
   }
-  [[nodiscard]] result check_reads() {
+  [[nodiscard]] verdict check_reads() {
     std::vector<std::size_t> waits(h_.tensors.size(),
                                    g_.size());  // for a tensor without a counterpart, the operator whose first run makes it
     for (std::size_t q = 0; q < h_.size(); ++q) {
@@ -166,12 +153,11 @@ class graph_recompute_rules {
 /// @par Complexity
 /// O(graph log graph), and a call of `peak`.
 template <graph_peak Peak>
-[[nodiscard]] verdict<graph_recompute_fault, std::int64_t> check_graph_recompute(graph_recompute const& plan, graph const& g,
-                                                                                 std::int64_t budget, Peak const& peak) {
+[[nodiscard]] verdict check_graph_recompute(graph_recompute const& plan, graph const& g, std::int64_t budget, Peak const& peak) {
   using fault = graph_recompute_fault;
   if (plan.status != status::feasible) {
     auto const empty = plan.rewritten == graph{} && plan.dropped.empty() && peak(g) > budget;
-    return empty ? verdict<fault, std::int64_t>{} : verdict<fault, std::int64_t>{fault::wrong_status, 0};
+    return empty ? verdict{} : verdict{fault::wrong_status, 0};
   }
   if (auto const v = detail::graph_recompute_rules<>(plan, g).check(); !v.valid()) return v;
   auto const found = std::int64_t{peak(plan.rewritten)};

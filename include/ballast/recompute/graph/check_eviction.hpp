@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -18,41 +17,18 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a run of a graph breaks. `index` is an event, or an operator or a tensor where it says so.
-enum class eviction_fault : std::uint8_t {
-  none,           ///< the run is valid
-  no_such_index,  ///< the event names operator or tensor `found`, which does not exist or owns no memory
-  not_here,       ///< the event reads or frees the memory of tensor `found`, which is not in memory
-  wrong_content,  ///< the event reads tensor `found`, whose memory holds tensor `expected`
-  ran_before,     ///< the event runs operator `found` for the first time, but it has run
-  not_run_yet,    ///< the event runs operator `found` again, but it has not run
-  run_again,      ///< the event runs operator `found` again, which would undo or repeat a change in place
-  not_on_host,    ///< the event loads tensor `found`, which is not on the host, or already in memory
-  over_limit,     ///< `found` bytes are in use, more than `expected`
-  never_run,      ///< operator `index` does not run
-  not_kept,       ///< tensor `index` is not in memory at the end
+struct eviction_fault : common_fault {
+  static constexpr rule no_such_index{"event {index} names {found}, which is no operator, or no tensor with memory of its own"};
+  static constexpr rule not_here{"event {index} reads or frees tensor {found}, which is not in memory"};
+  static constexpr rule wrong_content{"event {index} reads tensor {found}, but its memory holds tensor {expected}"};
+  static constexpr rule ran_before{"event {index} runs operator {found} for the first time, but it has run"};
+  static constexpr rule not_run_yet{"event {index} runs operator {found} again, but it has not run"};
+  static constexpr rule run_again{"event {index} runs operator {found} again, which would undo or repeat a change in place"};
+  static constexpr rule not_on_host{"event {index} loads tensor {found}, which is not on the host, or already in memory"};
+  static constexpr rule over_limit{"event {index} brings the memory in use to {found} bytes, above {expected}"};
+  static constexpr rule never_run{"operator {index} does not run"};
+  static constexpr rule not_kept{"tensor {index} is not in memory at the end"};
 };
-
-/// @brief Describes a verdict in a sentence, such as "event 7 reads or frees tensor 3, which is not in memory".
-/// @param v  a verdict of `check_eviction`
-/// @return the sentence
-template <class = when_called>
-[[nodiscard]] std::string describe(verdict<eviction_fault, std::int64_t> const& v) {
-  auto const event = "event " + std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
-  switch (v.fault) {
-    case eviction_fault::none: return "the run is valid";
-    case eviction_fault::no_such_index: return event + " names " + found + ", which is no operator, or no tensor with memory of its own";
-    case eviction_fault::not_here: return event + " reads or frees tensor " + found + ", which is not in memory";
-    case eviction_fault::wrong_content: return event + " reads tensor " + found + ", but its memory holds tensor " + expected;
-    case eviction_fault::ran_before: return event + " runs operator " + found + " for the first time, but it has run";
-    case eviction_fault::not_run_yet: return event + " runs operator " + found + " again, but it has not run";
-    case eviction_fault::run_again: return event + " runs operator " + found + " again, which would undo or repeat a change in place";
-    case eviction_fault::not_on_host: return event + " loads tensor " + found + ", which is not on the host, or already in memory";
-    case eviction_fault::over_limit: return event + " brings the memory in use to " + found + " bytes, above " + expected;
-    case eviction_fault::never_run: return "operator " + std::to_string(v.index) + " does not run";
-    case eviction_fault::not_kept: return "tensor " + std::to_string(v.index) + " is not in memory at the end";
-  }
-  return {};
-}
 
 namespace detail {
 
@@ -60,7 +36,6 @@ namespace detail {
 template <class = when_called>
 class event_replay {
  public:
-  using fault = verdict<eviction_fault, std::int64_t>;
   event_replay(graph const& g, std::int64_t limit) : g_(g), limit_(limit), uses_(uses_of(g)), has_run_(g.size(), 0) {
     holds_.assign(g.tensors.size(), nothing);
     host_ = last_ = holds_;
@@ -75,7 +50,7 @@ class event_replay {
         if (g.tensors[t].in_place) last_[uses_.memory[t]] = t;
     for (std::uint32_t m = 0; m < g.tensors.size(); ++m) live_ += holds_[m] == nothing ? 0 : g.tensors[m].bytes;
   }
-  [[nodiscard]] fault replay(std::span<memory_event const> events) {
+  [[nodiscard]] verdict replay(std::span<memory_event const> events) {
     if (live_ > limit_) return {eviction_fault::over_limit, 0, live_, limit_};
     for (i_ = 0; i_ < events.size(); ++i_)
       if (auto const v = carry_out(events[i_]); !v.valid()) return v;
@@ -89,11 +64,11 @@ class event_replay {
  private:
   static constexpr auto nothing = (std::numeric_limits<std::uint32_t>::max)();
 
-  [[nodiscard]] fault carry_out(memory_event const& e) {
+  [[nodiscard]] verdict carry_out(memory_event const& e) {
     using enum memory_event::action;
     auto const x = e.index;
     if (e.what == run || e.what == rerun)
-      return x < g_.size() ? run_operator(x, e.what == rerun) : fault{eviction_fault::no_such_index, i_, x};
+      return x < g_.size() ? run_operator(x, e.what == rerun) : verdict{eviction_fault::no_such_index, i_, x};
     if (x >= g_.tensors.size() || uses_.memory[x] != x) return {eviction_fault::no_such_index, i_, x};
     if (e.what == load) {
       if (holds_[x] != nothing || host_[x] == nothing) return {eviction_fault::not_on_host, i_, x};
@@ -105,7 +80,7 @@ class event_replay {
     live_ -= g_.tensors[x].bytes;
     return {};
   }
-  [[nodiscard]] fault run_operator(std::uint32_t v, bool again) {
+  [[nodiscard]] verdict run_operator(std::uint32_t v, bool again) {
     if (!again && has_run_[v] != 0) return {eviction_fault::ran_before, i_, v};
     if (again && has_run_[v] == 0) return {eviction_fault::not_run_yet, i_, v};
     has_run_[v] = 1;
@@ -125,7 +100,7 @@ class event_replay {
     return put(nothing, nothing, g_.operators[v].workspace);
   }
   // Puts a tensor's content into memory, with a workspace beside it.
-  [[nodiscard]] fault put(std::uint32_t m, std::uint32_t content, std::int64_t workspace) {
+  [[nodiscard]] verdict put(std::uint32_t m, std::uint32_t content, std::int64_t workspace) {
     if (m != nothing) {
       holds_[m] = content;
       live_ += g_.tensors[m].bytes;
@@ -153,8 +128,7 @@ class event_replay {
 /// @par Complexity
 /// O(graph + inputs and outputs of the events).
 template <class = when_called>
-[[nodiscard]] verdict<eviction_fault, std::int64_t> check_eviction(graph const& g, std::span<memory_event const> events,
-                                                                   std::int64_t limit) {
+[[nodiscard]] verdict check_eviction(graph const& g, std::span<memory_event const> events, std::int64_t limit) {
   return detail::event_replay(g, limit).replay(events);
 }
 

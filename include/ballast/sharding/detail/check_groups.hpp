@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/sharding/fault.hpp>
@@ -17,16 +18,12 @@ namespace ballast::inline v0_2::detail {
 
 /// Offsets of ranks and passes.
 template <index_type Index>
-[[nodiscard]] verdict<shard_fault> check_shape(shards<Index> const& plan, sharding_options const& options) {
-  auto const rising = [](std::vector<std::uint64_t> const& offsets, std::uint64_t last) -> verdict<shard_fault> {
-    for (std::size_t i = 0; i < offsets.size(); ++i)
-      if (offsets[i] > last || (i == 0 ? offsets[i] != 0 : offsets[i] < offsets[i - 1]))
-        return {shard_fault::bad_offsets, i, offsets[i], last};
-    if (offsets.empty() || offsets.back() != last) return {shard_fault::bad_offsets, offsets.size(), 0, last};
-    return {};
-  };
-  if (auto const v = rising(plan.rank_offsets, plan.passes()); !v.valid()) return v;
-  if (auto const v = rising(plan.pass_offsets, plan.pieces.size()); !v.valid()) return v;
+[[nodiscard]] verdict check_shape(shards<Index> const& plan, sharding_options const& options) {
+  for (auto const* offsets : {&plan.rank_offsets, &plan.pass_offsets}) {
+    auto const end = offsets == &plan.rank_offsets ? plan.passes() : plan.pieces.size();
+    if (offsets->empty()) return {common_fault::bad_offsets, 0, 0, end};
+    if (auto const v = check_offsets(*offsets, end); !v.valid()) return v;
+  }
   if (plan.ranks() != options.ranks) return {shard_fault::wrong_rank_count, 0, plan.ranks(), options.ranks};
   if (plan.execution == execution::lockstep)
     for (std::size_t r = 1; r < plan.ranks(); ++r)
@@ -36,30 +33,27 @@ template <index_type Index>
 
 /// The ranks of each group.
 template <index_type Index>
-[[nodiscard]] verdict<shard_fault> check_rank_groups(shards<Index> const& plan, sharding_options const& options, bool aligned) {
-  using enum shard_fault;
-  auto const& offsets = plan.rank_groups.offsets;
-  for (std::size_t i = 0; i < offsets.size(); ++i)
-    if (offsets[i] > plan.rank_groups.members.size() || (i == 0 ? offsets[i] != 0 : offsets[i] < offsets[i - 1]))
-      return {bad_offsets, i, offsets[i], plan.rank_groups.members.size()};
+[[nodiscard]] verdict check_rank_groups(shards<Index> const& plan, sharding_options const& options, bool aligned) {
+  using broken = shard_fault;
+  if (auto const v = check_offsets(plan.rank_groups.offsets, plan.rank_groups.members.size()); !v.valid()) return v;
   auto const most = options.most_ranks_shared == 0 ? options.ranks : options.most_ranks_shared;
   for (std::size_t g = 0; g < plan.rank_groups.size(); ++g) {
     auto const ranks = plan.rank_groups[g];
     auto const width = std::uint64_t{ranks.size()};
-    if (width < 2) return {bad_group, g, width, options.ranks};
+    if (width < 2) return {broken::bad_group, g, width, options.ranks};
     for (std::size_t k = 0; k < ranks.size(); ++k)
-      if (ranks[k] >= options.ranks || (k > 0 && ranks[k] <= ranks[k - 1])) return {bad_group, g, ranks[k], options.ranks};
-    if (width > most) return {group_too_large, g, width, most};
+      if (ranks[k] >= options.ranks || (k > 0 && ranks[k] <= ranks[k - 1])) return {broken::bad_group, g, ranks[k], options.ranks};
+    if (width > most) return {broken::group_too_large, g, width, most};
     auto const block = std::has_single_bit(width) && ranks.front() % width == 0 && ranks.back() - ranks.front() + 1 == width;
-    if (aligned && !block) return {group_not_aligned, g, width, 0};
+    if (aligned && !block) return {broken::group_not_aligned, g, width, 0};
   }
   return {};
 }
 
 /// Each group is used in one pass of each of its ranks.
 template <index_type Index>
-[[nodiscard]] verdict<shard_fault> check_group_use(shards<Index> const& plan) {
-  using enum shard_fault;
+[[nodiscard]] verdict check_group_use(shards<Index> const& plan) {
+  using broken = shard_fault;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> uses;  // group, rank: once for each pass
   std::vector<std::uint32_t> of_pass;
   for (std::size_t r = 0; r < plan.ranks(); ++r) {
@@ -81,18 +75,18 @@ template <index_type Index>
       return std::any_of(pieces.begin(), pieces.end(), [&](auto const& p) { return p.group == again->first; });
     };
     while (!uses_it(last - 1)) --last;
-    return {group_twice, plan.rank_offsets[r] + last - 1, again->first, 0};
+    return {broken::group_twice, plan.rank_offsets[r] + last - 1, again->first, 0};
   }
   std::vector<std::uint64_t> ranks(plan.rank_groups.size(), 0);
   for (auto const& use : uses) ++ranks[use.first];
   for (std::size_t g = 0; g < ranks.size(); ++g)
-    if (ranks[g] != plan.rank_groups[g].size()) return {group_incomplete, g, ranks[g], plan.rank_groups[g].size()};
+    if (ranks[g] != plan.rank_groups[g].size()) return {broken::group_incomplete, g, ranks[g], plan.rank_groups[g].size()};
   return {};
 }
 
 /// Every pass starts at some time: repeat over the ranks, and run the next pass of a rank if each rank of its groups is at that group.
 template <index_type Index>
-[[nodiscard]] verdict<shard_fault> check_waits(shards<Index> const& plan) {
+[[nodiscard]] verdict check_waits(shards<Index> const& plan) {
   auto const ranks = plan.ranks();
   std::vector<std::size_t> next(ranks, 0);
   std::vector<std::vector<std::uint32_t>> groups_of(plan.passes());

@@ -20,8 +20,8 @@ namespace ballast::inline v0_2::detail {
 
 /// Each piece for itself, and the pieces of each pass.
 template <index_type Index, length_range R>
-[[nodiscard]] verdict<shard_fault> check_pieces(shards<Index> const& plan, R const& lengths, sharding_options const& options) {
-  using enum shard_fault;
+[[nodiscard]] verdict check_pieces(shards<Index> const& plan, R const& lengths, sharding_options const& options) {
+  using broken = shard_fault;
   auto const n = static_cast<std::uint64_t>(std::ranges::size(lengths));
   auto const at = read_by_position(lengths);
   std::vector<std::uint64_t> seen_in(static_cast<std::size_t>(n), (std::numeric_limits<std::uint64_t>::max)());  // the last pass
@@ -32,37 +32,36 @@ template <index_type Index, length_range R>
       bool shared = false, whole = false;
       piece<Index> const* before = nullptr;
       for (auto const& p : plan(r, m)) {
-        if (p.sample >= n) return {sample_out_of_range, i, p.sample, n};
+        if (p.sample >= n) return {broken::sample_out_of_range, i, p.sample, n};
         auto const length = static_cast<std::int64_t>(at[p.sample]);
-        if (p.begin < 0 || p.begin >= p.end || p.end > length)
-          return {bad_piece, i, static_cast<std::uint64_t>(p.end), static_cast<std::uint64_t>(length)};
+        if (p.begin < 0 || p.begin >= p.end || p.end > length) return {broken::bad_piece, i, p.end, length};
         if (p.group != not_shared) {
-          if (p.group >= plan.rank_groups.size()) return {group_out_of_range, i, p.group, plan.rank_groups.size()};
+          if (p.group >= plan.rank_groups.size()) return {broken::group_out_of_range, i, p.group, plan.rank_groups.size()};
           auto const ranks = plan.rank_groups[p.group];
-          if (!std::binary_search(ranks.begin(), ranks.end(), r)) return {wrong_rank, i, r, p.group};
+          if (!std::binary_search(ranks.begin(), ranks.end(), r)) return {broken::wrong_rank, i, r, p.group};
         }
         auto const first = seen_in[p.sample] != pass;
         auto const follows = before != nullptr && before->sample == p.sample && before->group == p.group && before->end <= p.begin;
-        if (!first && !follows) return {scattered_sample, i, p.sample, 0};
+        if (!first && !follows) return {broken::scattered_sample, i, p.sample, 0};
         seen_in[p.sample] = pass;
         tokens += static_cast<std::uint64_t>(p.end - p.begin);
         (p.group == not_shared ? whole : shared) = true;
         before = &p;
         ++i;
       }
-      if (tokens > static_cast<std::uint64_t>(options.capacity))
-        return {overfull_pass, pass, tokens, static_cast<std::uint64_t>(options.capacity)};
-      if (shared && whole && plan.execution == execution::independent) return {mixed_pass, pass, 0, 0};
+      if (tokens > static_cast<std::uint64_t>(options.capacity)) return {broken::overfull_pass, pass, tokens, options.capacity};
+      if (shared && whole && plan.execution == execution::independent) return {broken::mixed_pass, pass, 0, 0};
     }
   for (std::size_t j = 0; j < plan.left_out.size(); ++j)
-    if (plan.left_out[j] >= n || (j > 0 && plan.left_out[j] <= plan.left_out[j - 1])) return {sample_out_of_range, j, plan.left_out[j], n};
+    if (plan.left_out[j] >= n || (j > 0 && plan.left_out[j] <= plan.left_out[j - 1]))
+      return {broken::sample_out_of_range, j, plan.left_out[j], n};
   return {};
 }
 
 /// Each token is on one rank; a sample in several passes is on the same ranks each time, earlier tokens first.
 template <index_type Index, length_range R>
-[[nodiscard]] verdict<shard_fault> check_tokens(shards<Index> const& plan, R const& lengths) {
-  using enum shard_fault;
+[[nodiscard]] verdict check_tokens(shards<Index> const& plan, R const& lengths) {
+  using broken = shard_fault;
   struct held {
     Index sample;
     std::int64_t begin, end;
@@ -85,11 +84,11 @@ template <index_type Index, length_range R>
     std::int64_t token = 0;
     auto const begin = j;
     for (; j < all.size() && all[j].sample == i; ++j) {
-      if (absent || all[j].begin < token) return {token_twice, i, static_cast<std::uint64_t>(all[j].begin), 0};
-      if (all[j].begin > token) return {token_missing, i, static_cast<std::uint64_t>(token), 0};
+      if (absent || all[j].begin < token) return {broken::token_twice, i, all[j].begin, 0};
+      if (all[j].begin > token) return {broken::token_missing, i, token, 0};
       token = all[j].end;
     }
-    if (!absent && token != static_cast<std::int64_t>(at[i])) return {token_missing, i, static_cast<std::uint64_t>(token), 0};
+    if (!absent && token != static_cast<std::int64_t>(at[i])) return {broken::token_missing, i, token, 0};
 
     // The pieces of one group, or those that a rank holds for itself in one pass, are a chunk; chunks must not be interleaved.
     auto const chunk_of = [&](held const& h) { return std::pair{h.group, h.group == not_shared ? h.pass : std::size_t{0}}; };
@@ -105,14 +104,14 @@ template <index_type Index, length_range R>
           auto const x = plan.rank_groups[all[a].group], y = plan.rank_groups[all[b].group];
           return std::equal(x.begin(), x.end(), y.begin(), y.end());
         };
-        if (!same_ranks(before, k)) return {other_ranks, i, token_at, 0};
+        if (!same_ranks(before, k)) return {broken::other_ranks, i, token_at, 0};
         std::size_t pass_before = 0;  // of the rank of piece k, in the chunk before
         for (auto b = before; b < k; ++b)
           if (all[b].rank == all[k].rank) pass_before = (std::max)(pass_before, all[b].pass + 1);
-        if (pass_before > all[k].pass) return {wrong_order, i, token_at, 0};
+        if (pass_before > all[k].pass) return {broken::wrong_order, i, token_at, 0};
       }
       for (auto b = k; b <= last; ++b)
-        if (all[k].group == not_shared && all[b].rank != all[k].rank) return {other_ranks, i, static_cast<std::uint64_t>(all[b].begin), 0};
+        if (all[k].group == not_shared && all[b].rank != all[k].rank) return {broken::other_ranks, i, all[b].begin, 0};
       before = k;
       k = last + 1;
     }
