@@ -55,4 +55,7 @@ template <index_type Index>
   return water_filling(std::span<attention_task<Index> const>(tasks), options);
 }
 
+BALLAST_INSTANTIATE(attention_plan<std::uint32_t> water_filling(std::span<attention_task<std::uint32_t> const>,
+                                                                water_filling_options const&))
+
 }  // namespace ballast::inline v0_2

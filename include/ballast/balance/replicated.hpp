@@ -144,4 +144,6 @@ template <class = when_called>
   return out;
 }
 
+BALLAST_INSTANTIATE(replicated_experts balance_replicated(std::span<std::int64_t const>, replication_options const&, search_limits const&))
+
 }  // namespace ballast::inline v0_2

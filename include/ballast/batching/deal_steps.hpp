@@ -73,4 +73,9 @@ template <index_type Index>
   return detail::deal_as_they_come(std::move(packs), samples, options, deal.how == dealing::random);
 }
 
+BALLAST_INSTANTIATE(batching<std::uint32_t> deal_steps(groups<std::uint32_t>, weighed_samples const&, batching_options const&,
+                                                       deal_options const&))
+BALLAST_INSTANTIATE(batching<std::uint64_t> deal_steps(groups<std::uint64_t>, weighed_samples const&, batching_options const&,
+                                                       deal_options const&))
+
 }  // namespace ballast::inline v0_2

@@ -93,4 +93,7 @@ template <index_type Index = std::uint32_t>
   return out;
 }
 
+BALLAST_INSTANTIATE(micro_batching<std::uint32_t> micro_batches(weighed_samples const&, batching_options const&,
+                                                                micro_batch_constraints const&, search_limits const&))
+
 }  // namespace ballast::inline v0_2

@@ -130,4 +130,13 @@ template <index_type Index = std::uint32_t, executor Executor = serial>
   return plan;
 }
 
+BALLAST_INSTANTIATE(batching<std::uint32_t> plan_steps(weighed_samples const&, batching_options const&, step_constraints const&,
+                                                       step_limits const&, serial const&))
+BALLAST_INSTANTIATE(batching<std::uint64_t> plan_steps(weighed_samples const&, batching_options const&, step_constraints const&,
+                                                       step_limits const&, serial const&))
+BALLAST_INSTANTIATE(batching<std::uint32_t> plan_steps(weighed_samples const&, batching_options const&, step_constraints const&,
+                                                       step_limits const&, threads const&))
+BALLAST_INSTANTIATE(batching<std::uint64_t> plan_steps(weighed_samples const&, batching_options const&, step_constraints const&,
+                                                       step_limits const&, threads const&))
+
 }  // namespace ballast::inline v0_2

@@ -26,6 +26,18 @@
 #define BALLAST_HD
 #endif
 
+/// @brief An instance of a function template that the library `ballast::compiled` holds, named behind the template.
+///
+/// The target defines `BALLAST_COMPILED`. The instances are then declared, and programs link them. The sources of the library make
+/// `BALLAST_EXTERN` empty, which defines the instances of the headers that they include from there on. Otherwise nothing is said, and a
+/// program compiles what it calls. Such a template is not `inline`: a compiler may compile an inline one although it is declared so.
+#if defined(BALLAST_COMPILED)
+#define BALLAST_EXTERN extern
+#define BALLAST_INSTANTIATE(...) BALLAST_EXTERN template __VA_ARGS__;
+#else
+#define BALLAST_INSTANTIATE(...)
+#endif
+
 namespace ballast::inline v0_2 {
 
 /// @brief The default argument of templates whose code does not depend on a type: `template <class = when_called>`.

@@ -110,7 +110,7 @@ inline void order_by_key(curriculum_plan& plan, std::span<curriculum_source cons
 /// Warm-up: Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680, section on the dynamic training pipeline. Limit of the warm-up:
 /// this library. Interleaving: Tijdeman, "The chairman assignment problem", Discrete Mathematics 32 (1980), rotated by a random phase.
 template <class = when_called>
-[[nodiscard]] inline curriculum_plan plan_curriculum(std::span<curriculum_source const> sources, curriculum_options const& options = {}) {
+[[nodiscard]] curriculum_plan plan_curriculum(std::span<curriculum_source const> sources, curriculum_options const& options = {}) {
   detail::require_valid(sources, options);
   auto const total = static_cast<std::size_t>(detail::steps_in_epoch(sources, options.epoch));
   curriculum_plan plan;
@@ -145,5 +145,7 @@ template <class = when_called>
   if (options.order > curriculum_order::random && total > plan.warm_up) detail::order_by_key(plan, sources, options);
   return plan;
 }
+
+BALLAST_INSTANTIATE(curriculum_plan plan_curriculum(std::span<curriculum_source const>, curriculum_options const&))
 
 }  // namespace ballast::inline v0_2

@@ -38,7 +38,7 @@ namespace ballast::inline v0_2 {
 /// @return layers from first to last
 /// @throws invalid_input as `require_valid` of the model and of the setting, or as `layer_exchanges`
 template <class = when_called>
-[[nodiscard]] inline std::vector<layer> layers_of(transformer const& model, model_setting const& by = {}) {
+[[nodiscard]] std::vector<layer> layers_of(transformer const& model, model_setting const& by = {}) {
   require_valid(model);
   detail::layer_maker maker(by);
   maker.add_language_model(model, "layer");
@@ -56,7 +56,7 @@ template <class = when_called>
 /// @return layers from first to last
 /// @throws invalid_input as the other overload
 template <class = when_called>
-[[nodiscard]] inline std::vector<layer> layers_of(vision_language_model const& model, model_setting const& by = {}) {
+[[nodiscard]] std::vector<layer> layers_of(vision_language_model const& model, model_setting const& by = {}) {
   require_valid(model);
   detail::layer_maker maker(by);
   auto& made = maker.made;
@@ -90,5 +90,8 @@ template <class = when_called>
   }
   return std::move(made);
 }
+
+BALLAST_INSTANTIATE(std::vector<layer> layers_of(transformer const&, model_setting const&))
+BALLAST_INSTANTIATE(std::vector<layer> layers_of(vision_language_model const&, model_setting const&))
 
 }  // namespace ballast::inline v0_2

@@ -5,6 +5,7 @@
 #include <ballast/footprint/detail/training_tape.hpp>
 #include <ballast/footprint/memory.hpp>
 #include <ballast/graph/graph.hpp>
+#include <ballast/graph/symbolic.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -156,5 +157,10 @@ template <class Number>
   detail::require_plain(model);
   return detail::transformer_step<Number>(model, batch, length, options).write();
 }
+
+BALLAST_INSTANTIATE(basic_graph<std::int64_t> training_graph(transformer const&, std::int64_t const&, std::int64_t const&,
+                                                             training_graph_options const&))
+BALLAST_INSTANTIATE(basic_graph<symbolic> training_graph(transformer const&, symbolic const&, symbolic const&,
+                                                         training_graph_options const&))
 
 }  // namespace ballast::inline v0_2

@@ -208,4 +208,6 @@ template <class = when_called>
   return after != detail::narrowing::empty;
 }
 
+BALLAST_INSTANTIATE(dimension_basis solve_dimensions(std::span<dimension const>, std::span<dimension_equality const>))
+
 }  // namespace ballast::inline v0_2

@@ -43,4 +43,6 @@ template <class = when_called>
   return detail::subgraph_finder<>(g, limits).find();
 }
 
+BALLAST_INSTANTIATE(repeated_subgraphs find_repeated_subgraphs(graph const&, subgraph_limits const&))
+
 }  // namespace ballast::inline v0_2

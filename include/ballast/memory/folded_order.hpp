@@ -57,4 +57,6 @@ template <class = when_called>
   return found;
 }
 
+BALLAST_INSTANTIATE(memory_order order_folded(graph const&, folded_order_options const&, search_limits const&))
+
 }  // namespace ballast::inline v0_2

@@ -72,4 +72,6 @@ template <class = when_called>
   return capacity > 0 ? ladder.fit(capacity) : ladder.descend();
 }
 
+BALLAST_INSTANTIATE(memory_layout layout_buffers(std::span<buffer const>, layout_options const&, search_limits const&))
+
 }  // namespace ballast::inline v0_2

@@ -66,4 +66,6 @@ template <class = when_called>
   return {planner.order(), planner.peak(), planner.states(), planner.complete()};
 }
 
+BALLAST_INSTANTIATE(memory_order order_operators(graph const&, order_options const&, search_limits const&))
+
 }  // namespace ballast::inline v0_2

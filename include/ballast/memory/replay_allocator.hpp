@@ -121,4 +121,6 @@ template <class = when_called>
   return out;
 }
 
+BALLAST_INSTANTIATE(allocator_replay replay_allocator(std::span<buffer const>, caching_allocator_options const&))
+
 }  // namespace ballast::inline v0_2

@@ -83,4 +83,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
+BALLAST_INSTANTIATE(packing<std::uint32_t> best_fit_decreasing(std::vector<std::int32_t> const&, packing_options const&, token_cost const&,
+                                                               serial const&))
+BALLAST_INSTANTIATE(packing<std::uint32_t> best_fit_decreasing(std::vector<std::int64_t> const&, packing_options const&, token_cost const&,
+                                                               serial const&))
+BALLAST_INSTANTIATE(packing<std::uint32_t> best_fit_decreasing(std::span<std::int32_t const> const&, packing_options const&,
+                                                               token_cost const&, serial const&))
+BALLAST_INSTANTIATE(packing<std::uint32_t> best_fit_decreasing(std::span<std::int64_t const> const&, packing_options const&,
+                                                               token_cost const&, serial const&))
+
 }  // namespace ballast::inline v0_2

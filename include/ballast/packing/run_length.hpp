@@ -38,7 +38,7 @@ struct pack_tally {
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>
-[[nodiscard]] inline pack_tally count_packs(histogram const& lengths, packing_options const& options) {
+[[nodiscard]] pack_tally count_packs(histogram const& lengths, packing_options const& options) {
   auto const items = apply_oversize(lengths, options);
   auto const capacity = round_down(options.capacity, options.pack_multiple);
   auto const samples = items.weights.samples() + items.alone;
@@ -120,5 +120,7 @@ template <class = when_called>
   plan_best_fit_decreasing(lengths, options, workspace, plan);
   return plan;
 }
+
+BALLAST_INSTANTIATE(pack_tally count_packs(histogram const&, packing_options const&))
 
 }  // namespace ballast::inline v0_2

@@ -70,4 +70,6 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
+BALLAST_INSTANTIATE(staged<std::uint32_t> min_max_partition(std::vector<std::int64_t> const&, partition_options const&, token_cost const&))
+
 }  // namespace ballast::inline v0_2

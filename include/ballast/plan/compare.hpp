@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/batching/vector_options.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/status.hpp>

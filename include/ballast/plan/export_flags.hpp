@@ -172,7 +172,7 @@ struct flag_writer {
 };
 
 template <class = when_called>
-[[nodiscard]] inline exported_setting flags_of(transformer const& model, training_setting const& by, bool swift) {
+[[nodiscard]] exported_setting flags_of(transformer const& model, training_setting const& by, bool swift) {
   flag_writer<> writer{.swift = swift};
   writer.add_degrees(model, by);
   writer.add_states(by.model);
@@ -214,5 +214,7 @@ template <class = when_called>
 [[nodiscard]] inline exported_setting swift_flags(transformer const& model, training_setting const& by) {
   return detail::flags_of<>(model, by, true);
 }
+
+BALLAST_INSTANTIATE(exported_setting detail::flags_of(transformer const&, training_setting const&, bool))
 
 }  // namespace ballast::inline v0_2

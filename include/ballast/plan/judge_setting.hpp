@@ -185,10 +185,14 @@ template <class = when_called>
 /// @par Determinism
 /// As the first overload.
 template <class = when_called>
-[[nodiscard]] inline training_plan judge_setting(transformer const& model, training_setting const& by, cluster const& on) {
+[[nodiscard]] training_plan judge_setting(transformer const& model, training_setting const& by, cluster const& on) {
   require_valid(by, model);
   auto const full = full_step_of(by);
   return judge_setting<std::uint32_t>(full.steps, full.packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data));
 }
+
+BALLAST_INSTANTIATE(training_plan judge_setting(data_plan<std::uint32_t> const&, transformer const&, training_setting const&,
+                                                cluster const&))
+BALLAST_INSTANTIATE(training_plan judge_setting(transformer const&, training_setting const&, cluster const&))
 
 }  // namespace ballast::inline v0_2

@@ -177,4 +177,13 @@ template <index_type Index = std::uint32_t, length_range R, executor Executor = 
   return plan_data<Index>(lengths, options, sample_cost(model), limits, execute);
 }
 
+BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_trained(trained_samples<std::uint32_t>, data_plan_options const&,
+                                                                  step_limits const&, serial const&))
+BALLAST_INSTANTIATE(data_plan<std::uint64_t> detail::plan_trained(trained_samples<std::uint64_t>, data_plan_options const&,
+                                                                  step_limits const&, serial const&))
+BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_trained(trained_samples<std::uint32_t>, data_plan_options const&,
+                                                                  step_limits const&, threads const&))
+BALLAST_INSTANTIATE(data_plan<std::uint64_t> detail::plan_trained(trained_samples<std::uint64_t>, data_plan_options const&,
+                                                                  step_limits const&, threads const&))
+
 }  // namespace ballast::inline v0_2

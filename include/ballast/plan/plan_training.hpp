@@ -204,4 +204,9 @@ template <index_type Index>
   return plan_training<Index>(data.steps, packs, layers_of(model, by), options, rates_of(on, by.spread.tensor * by.spread.data));
 }
 
+BALLAST_INSTANTIATE(training_plan plan_training(data_plan<std::uint32_t> const&, training_options const&, transformer const&,
+                                                cluster const&, model_setting const&))
+BALLAST_INSTANTIATE(training_plan plan_training(data_plan<std::uint32_t> const&, training_options const&, vision_language_model const&,
+                                                cluster const&, model_setting const&))
+
 }  // namespace ballast::inline v0_2

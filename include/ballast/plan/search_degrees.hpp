@@ -249,4 +249,9 @@ template <class = when_called>
   return out;
 }
 
+BALLAST_INSTANTIATE(searched_settings search_degrees(transformer const&, pack_sizes const&, search_options const&, cluster const&,
+                                                     model_setting const&))
+BALLAST_INSTANTIATE(searched_settings search_degrees(vision_language_model const&, pack_sizes const&, search_options const&, cluster const&,
+                                                     model_setting const&))
+
 }  // namespace ballast::inline v0_2

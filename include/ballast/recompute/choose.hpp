@@ -36,7 +36,7 @@ namespace ballast::inline v0_2 {
 /// Pisinger, "A minimal algorithm for the bounded knapsack problem", INFORMS Journal on Computing 12 (2000), for bounds that limit how far
 /// a class deviates; the treatment of hidden link time is this library's.
 template <class = when_called>
-[[nodiscard]] inline selection choose_options(option_classes const& items, selection_options const& options) {
+[[nodiscard]] selection choose_options(option_classes const& items, selection_options const& options) {
   require_valid(items);
   detail::require_valid(options);
   detail::choice_problem const problem(items, options);
@@ -91,5 +91,7 @@ template <class = when_called>
   }
   return out;
 }
+
+BALLAST_INSTANTIATE(selection choose_options(option_classes const&, selection_options const&))
 
 }  // namespace ballast::inline v0_2

@@ -151,4 +151,7 @@ template <index_type Index, length_range R>
   return out;
 }
 
+BALLAST_INSTANTIATE(shards<std::uint32_t> make_shards(std::vector<std::int64_t> const&, pass_list<std::uint32_t> const&, std::uint64_t,
+                                                      share_layout))
+
 }  // namespace ballast::inline v0_2

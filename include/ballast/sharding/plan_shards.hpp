@@ -73,7 +73,8 @@ template <index_type Index>
 [[nodiscard]] constexpr std::uint64_t lockstep_counts(shard_search const& search) noexcept { return search.deep ? 6 : 3; }
 
 /// The best plan of independent or mixed passes that is found.
-[[nodiscard]] inline block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
+template <class = when_called>
+[[nodiscard]] block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
   constexpr std::int64_t few = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
   auto const n = static_cast<std::int64_t>(t.length.size());
   auto const quick = std::clamp(std::int64_t{32768} / n, std::int64_t{1}, std::int64_t{24});
@@ -165,5 +166,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   out.time = {plan.value, lower};
   return out;
 }
+
+BALLAST_INSTANTIATE(detail::block_plan detail::search_blocks(degree_times const&, std::int64_t, shard_search const&))
 
 }  // namespace ballast::inline v0_2

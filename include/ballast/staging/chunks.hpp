@@ -115,4 +115,6 @@ template <index_type Index = std::uint32_t>
   return out;
 }
 
+BALLAST_INSTANTIATE(joint_stages<std::uint32_t> plan_chunks(std::span<stage_layer const>, chunks_in_flight const&, chunk_options const&))
+
 }  // namespace ballast::inline v0_2

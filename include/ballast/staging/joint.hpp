@@ -89,4 +89,6 @@ template <index_type Index = std::uint32_t>
   return plan_stages<Index>(fold_layers(layers), options);
 }
 
+BALLAST_INSTANTIATE(joint_stages<std::uint32_t> plan_stages(layer_chain const&, staging_options const&))
+
 }  // namespace ballast::inline v0_2

@@ -111,9 +111,8 @@ template <class = when_called>
 /// @par Determinism
 /// A pure function of its arguments; all arithmetic is in integers.
 template <class = when_called>
-[[nodiscard]] inline std::vector<stage_layer> stage_layers_of(std::span<layer const> layers, batch_shape const& mean,
-                                                              batch_shape const& largest, layer_rates const& rates = {},
-                                                              std::uint64_t stages = 1) {
+[[nodiscard]] std::vector<stage_layer> stage_layers_of(std::span<layer const> layers, batch_shape const& mean, batch_shape const& largest,
+                                                       layer_rates const& rates = {}, std::uint64_t stages = 1) {
   layer_evaluator const evaluate(rates);
   evaluate.require_fits(layers, {.tokens = (std::max)(mean.tokens, largest.tokens),
                                  .squares = (std::max)(mean.squares, largest.squares),
@@ -138,5 +137,8 @@ template <class = when_called>
   }
   return out;
 }
+
+BALLAST_INSTANTIATE(std::vector<stage_layer> stage_layers_of(std::span<layer const>, batch_shape const&, batch_shape const&,
+                                                             layer_rates const&, std::uint64_t))
 
 }  // namespace ballast::inline v0_2

@@ -39,7 +39,7 @@ namespace ballast::inline v0_2 {
 /// Lin et al., "M6-10T", arXiv 2110.03888, for granular offloading; the method is this library's. Plotkin, Shmoys and Tardos, "Fast
 /// approximation algorithms for fractional packing and covering problems", Mathematics of Operations Research 20 (1995), for the prices.
 template <class = when_called>
-[[nodiscard]] inline offload_plan plan_offload(std::span<offload_layer const> layers, offload_options const& options) {
+[[nodiscard]] offload_plan plan_offload(std::span<offload_layer const> layers, offload_options const& options) {
   require_valid(layers, options);
   detail::offload_problem<> const problem(layers, options);
   auto const infeasible = [](short_memory which, std::int64_t needed) {
@@ -84,5 +84,7 @@ template <class = when_called>
   out.work = search.work();
   return out;
 }
+
+BALLAST_INSTANTIATE(offload_plan plan_offload(std::span<offload_layer const>, offload_options const&))
 
 }  // namespace ballast::inline v0_2

@@ -56,4 +56,6 @@ template <index_type Index = std::uint32_t>
   return out;
 }
 
+BALLAST_INSTANTIATE(joint_stages<std::uint32_t> plan_stages_in_sequence(layer_chain const&, staging_options const&))
+
 }  // namespace ballast::inline v0_2

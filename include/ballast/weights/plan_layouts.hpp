@@ -170,4 +170,6 @@ template <class = when_called>
   return detail::layout_planner<>(chain, options).plan();
 }
 
+BALLAST_INSTANTIATE(layout_plan plan_layouts(layout_chain const&, layout_setting const&))
+
 }  // namespace ballast::inline v0_2

@@ -136,4 +136,9 @@ template <index_type Index>
   return b;
 }
 
+BALLAST_INSTANTIATE(vector_batching<std::uint32_t> deal_alike(groups<std::uint32_t>, weighed_vectors const&,
+                                                              vector_batching_options const&))
+BALLAST_INSTANTIATE(vector_batching<std::uint64_t> deal_alike(groups<std::uint64_t>, weighed_vectors const&,
+                                                              vector_batching_options const&))
+
 }  // namespace ballast::inline v0_2::detail

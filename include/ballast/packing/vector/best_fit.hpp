@@ -103,7 +103,7 @@ template <class = when_called>
 /// @par Source
 /// Panigrahy, Talwar, Uyeda, Wieder, "Heuristics for vector bin packing", Microsoft Research (2011): the weights by total demand.
 template <class = when_called>
-[[nodiscard]] inline pack_patterns plan_vector_best_fit(measure_classes const& classes, std::span<std::int64_t const> capacity) {
+[[nodiscard]] pack_patterns plan_vector_best_fit(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   require_valid(classes, capacity);
   auto const k = classes.measures;
   auto const sizes = detail::relative_sizes(classes, capacity);
@@ -157,5 +157,7 @@ template <index_type Index = std::uint32_t>
     detail::expand_all(plan_vector_best_fit(items.classes, items.capacity), items, out.packs);
   });
 }
+
+BALLAST_INSTANTIATE(pack_patterns plan_vector_best_fit(measure_classes const&, std::span<std::int64_t const>))
 
 }  // namespace ballast::inline v0_2

@@ -40,7 +40,7 @@ namespace ballast::inline v0_2 {
 /// This library, after the bin completion of Gent, "Heuristic solution of open bin packing problems", Journal of Heuristics 3 (1998): one
 /// pack is filled well, then the next.
 template <class = when_called>
-[[nodiscard]] inline pack_patterns plan_bin_completion(measure_classes const& classes, std::span<std::int64_t const> capacity) {
+[[nodiscard]] pack_patterns plan_bin_completion(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   require_valid(classes, capacity);
   if (classes.size() == 0) return {};
   auto const sizes = detail::relative_sizes(classes, capacity);
@@ -79,5 +79,7 @@ template <index_type Index = std::uint32_t>
     detail::expand_all(plan_bin_completion(items.classes, items.capacity), items, out.packs);
   });
 }
+
+BALLAST_INSTANTIATE(pack_patterns plan_bin_completion(measure_classes const&, std::span<std::int64_t const>))
 
 }  // namespace ballast::inline v0_2

@@ -154,8 +154,8 @@ template <class = when_called>
 /// O(K D log D) if the cheap bounds reach `at_most`, for K measures and D classes; otherwise up to 39 times that, plus K + 3 calls of
 /// `packing_lower_bound`.
 template <class = when_called>
-[[nodiscard]] inline vector_packs_needed vector_lower_bound(measure_classes const& classes, std::span<std::int64_t const> capacity,
-                                                            std::int64_t at_most = (std::numeric_limits<std::int64_t>::max)()) {
+[[nodiscard]] vector_packs_needed vector_lower_bound(measure_classes const& classes, std::span<std::int64_t const> capacity,
+                                                     std::int64_t at_most = (std::numeric_limits<std::int64_t>::max)()) {
   auto const k = classes.measures;
   vector_packs_needed best;
   auto const take = [&](packs_needed one, vector_bound bound, std::size_t m) {
@@ -200,5 +200,7 @@ template <class = when_called>
   }
   return best;
 }
+
+BALLAST_INSTANTIATE(vector_packs_needed vector_lower_bound(measure_classes const&, std::span<std::int64_t const>, std::int64_t))
 
 }  // namespace ballast::inline v0_2

@@ -65,8 +65,8 @@ template <class = when_called>
 /// @par Determinism
 /// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then).
 template <class = when_called>
-[[nodiscard]] inline vector_near_optimal_plan plan_near_optimal(measure_classes const& classes, std::span<std::int64_t const> capacity,
-                                                                search_limits const& limits = {}, pack_patterns const* start = nullptr) {
+[[nodiscard]] vector_near_optimal_plan plan_near_optimal(measure_classes const& classes, std::span<std::int64_t const> capacity,
+                                                         search_limits const& limits = {}, pack_patterns const* start = nullptr) {
   require_valid(classes, capacity);
   if (classes.size() == 0) return {};
   constexpr std::int64_t most_copies = (std::numeric_limits<std::uint32_t>::max)();
@@ -152,5 +152,8 @@ template <index_type Index = std::uint32_t>
     out.complete = plan.complete;
   });
 }
+
+BALLAST_INSTANTIATE(vector_near_optimal_plan plan_near_optimal(measure_classes const&, std::span<std::int64_t const>, search_limits const&,
+                                                               pack_patterns const*))
 
 }  // namespace ballast::inline v0_2

@@ -73,4 +73,9 @@ template <index_type Index = std::uint32_t>
   return pack_portfolio<Index>(samples, options, {.limits = limits});
 }
 
+BALLAST_INSTANTIATE(vector_packing<std::uint32_t> pack_portfolio(sample_measures const&, vector_packing_options const&,
+                                                                 portfolio_options const&))
+BALLAST_INSTANTIATE(vector_packing<std::uint64_t> pack_portfolio(sample_measures const&, vector_packing_options const&,
+                                                                 portfolio_options const&))
+
 }  // namespace ballast::inline v0_2

@@ -88,9 +88,9 @@ template <class = when_called>
 /// The plan of a histogram of weights, none above the capacity. `best_fit` must have planned them, and `bound` is the best lower bound by
 /// formula.
 template <class = when_called>
-[[nodiscard]] inline found_plan<> search_classes(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
-                                                 packs_needed const& bound, best_fit_patterns<>& best_fit, search_limits const& limits,
-                                                 search_tuning const& tuning = default_tuning) {
+[[nodiscard]] found_plan<> search_classes(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
+                                          packs_needed const& bound, best_fit_patterns<>& best_fit, search_limits const& limits,
+                                          search_tuning const& tuning = default_tuning) {
   found_plan<> out;
   if (weights.lengths.empty()) return out;
   auto const most = capacity / weights.lengths.front();
@@ -103,5 +103,8 @@ template <class = when_called>
   out.take(search);
   return out;
 }
+
+BALLAST_INSTANTIATE(found_plan<> search_classes(histogram const&, std::int64_t, std::uint64_t, packs_needed const&, best_fit_patterns<>&,
+                                                search_limits const&, search_tuning const&))
 
 }  // namespace ballast::inline v0_2::detail

@@ -5,6 +5,7 @@
 #include <ballast/packing/detail/search/guided_dive.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
+#include <ballast/packing/detail/search/tuning.hpp>
 #include <ballast/packing/detail/search/vector_slices.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
