@@ -89,6 +89,18 @@ TEST_CASE("links of the manual lead to files and headings", "[house]") {
   CHECK(fault_of("#nothing", page) == "#nothing: no such heading");
 }
 
+TEST_CASE("the page of a room opens with what to fill and what to call", "[house]") {
+  for (auto const& [room, floor] : house::floors) {
+    if (room == "core" || room == "methods") continue;
+    auto lines = house::lines_of(BALLAST_SOURCES "/docs/" + room + ".md");
+    lines.resize((std::min)(lines.size(), std::size_t{20}));
+    for (auto const* const word : {"fill ", "call ", "then "}) {
+      CAPTURE(room, word);
+      CHECK(std::any_of(lines.begin(), lines.end(), [&](auto const& line) { return line.starts_with(word); }));
+    }
+  }
+}
+
 TEST_CASE("prose of the manual ends at 120 columns", "[house]") {
   for (auto const& page : all_pages())
     for (auto const line : long_lines(house::lines_of(page))) FAIL_CHECK(page.filename().string() + ":" + std::to_string(line));
