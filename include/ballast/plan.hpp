@@ -18,6 +18,11 @@
 ///   for (auto const pack : plan.steps.packs_of(step, my_rank)) train_on(pack, ballast::cu_seqlens(pack, lengths));
 /// @endcode
 
+#include <ballast/batching/deal_steps.hpp>
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/layout/cu_seqlens.hpp>
+#include <ballast/packing/pack.hpp>
 #include <ballast/plan/bounds.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/compare.hpp>
