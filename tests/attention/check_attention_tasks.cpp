@@ -39,9 +39,9 @@ verdict after(Change change) {
 
 TEST_CASE("check_attention_tasks: a sound plan, and each rule broken") {
   CHECK(check_attention_tasks(sound(), given, options).valid());
-  CHECK(after([](auto& p) { p.server_offsets.pop_back(); }).fault == fault::bad_offsets);
+  CHECK(after([](auto& p) { p.server_offsets.pop_back(); }).fault == fault::wrong_server_count);
   CHECK(after([](auto& p) { p.server_offsets = {0, 4, 3}; }).fault == fault::bad_offsets);
-  CHECK(after([](auto& p) { p.loads.push_back(0); }).fault == fault::bad_offsets);
+  CHECK(after([](auto& p) { p.loads.push_back(0); }).fault == fault::wrong_server_count);
   CHECK(after([](auto& p) { p.tasks[0].end = 2; }) == verdict{fault::bad_task, 0, 0, 0});
   CHECK(after([](auto& p) { p.tasks[2].tail_begin = 1; }) == verdict{fault::bad_task, 2, 0, 0});
   CHECK(after([](auto& p) { p.tasks[1].sample = 2; }).fault == fault::query_missing);
@@ -57,7 +57,7 @@ TEST_CASE("check_attention_tasks: a sound plan, and each rule broken") {
   CHECK(after([](auto& p) { p.loads[1] = 17; }) == verdict{fault::wrong_load, 1, 17, 18});
   CHECK(after([](auto& p) { p.moves = 2; }) == verdict{fault::wrong_movement, 0, 2, 1});
   CHECK(after([](auto& p) { ++p.bytes_moved; }) == verdict{fault::wrong_movement, 0, 65, 64});
-  CHECK(after([](auto& p) { p.load.value = 23; }) == verdict{fault::wrong_bound, 0, 23, 24});
+  CHECK(after([](auto& p) { p.load.value = 23; }) == verdict{fault::wrong_value, 0, 23, 24});
   CHECK(after([](auto& p) { p.load.lower_bound = 22; }) == verdict{fault::wrong_bound, 0, 22, 21});
 }
 

@@ -37,7 +37,7 @@ TEST_CASE("check_balance: names the first rule that bare groups break, and where
   CHECK(says({{0, 1, 4}, {0, 1, 2, 3}}, items, {.sets = 2}) == fine);
   auto const most = (std::numeric_limits<std::int64_t>::max)();
   CHECK(says({{0, 3}, {0, 1, 2}}, {most, most, most}, {.sets = 1, .capacity = most}) ==
-        "set 0 holds 9223372036854775807, more than its capacity 9223372036854775807");  // saturated, not wrapped around
+        "set 0 holds 9223372036854775807 or more, more than its capacity 9223372036854775807");  // saturated, not wrapped around
   CHECK(refusal([&] { return check_balance(ballast::groups<>{{0, 1}, {0}}, numbers{3}, {.sets = 1}, [](std::int64_t) { return -1; }); }) ==
         "items[0] = 3 has cost -1, outside [0, 2^63)");
 }

@@ -51,11 +51,11 @@ TEST_CASE("check_chunks: accepts what is valid, in any order of chunks and chain
 }
 
 TEST_CASE("check_chunks: names the first rule that is broken, and where") {
-  CHECK(after([](auto& p) { p.offsets[0] = 1; }) == "offsets[0] = 1: offsets must rise from 0 to the number of ranges, 5");
-  CHECK(after([](auto& p) { p.offsets[2] = 1; }) == "offsets[2] = 1: offsets must rise from 0 to the number of ranges, 5");
-  CHECK(after([](auto& p) { p.offsets[4] = 6; }) == "offsets[4] = 6: offsets must rise from 0 to the number of ranges, 5");
-  CHECK(after([](auto& p) { p.offsets.pop_back(); }) == "offsets[3] = 4: offsets must rise from 0 to the number of ranges, 5");
-  CHECK(after([](auto& p) { p.offsets.clear(); }) == "offsets[0] = 0: offsets must rise from 0 to the number of ranges, 5");
+  CHECK(after([](auto& p) { p.offsets[0] = 1; }) == "offsets[0] = 1: offsets must rise from 0 to 5");
+  CHECK(after([](auto& p) { p.offsets[2] = 1; }) == "offsets[2] = 1: offsets must rise from 0 to 5");
+  CHECK(after([](auto& p) { p.offsets[4] = 6; }) == "offsets[4] = 6: offsets must rise from 0 to 5");
+  CHECK(after([](auto& p) { p.offsets.pop_back(); }) == "offsets[3] = 4: offsets must rise from 0 to 5");
+  CHECK(after([](auto& p) { p.offsets.clear(); }) == "offsets[0] = 0: offsets must rise from 0 to 5");
   CHECK(after([](auto& p) { p.offsets[2] = 2; }) == "chunk 1 is empty");
   CHECK(after([](auto& p) { p.ranges[1].sample = 3; }) == "ranges[1] is of sample 3, which must be below 3");
   CHECK(after([](auto& p) { p.ranges[4].end = 21; }) == "ranges[4] ends at 21: it must hold a token and be inside its sample of 20 tokens");

@@ -33,6 +33,8 @@ TEST_CASE("describe: the sentence of the rule, with the numbers of the verdict")
   CHECK(describe(verdict{}) == "valid");
   CHECK(describe(verdict{fault::wrong, 17, 9000, -2}) == "pack 17 holds 9000, more than -2");
   CHECK(describe(verdict{fault::wrong, (std::numeric_limits<std::uint64_t>::max)()}).starts_with("pack 18446744073709551615 holds 0, "));
+  CHECK(describe(verdict{fault::wrong, 0, (std::numeric_limits<std::uint64_t>::max)(), 7}) ==
+        "pack 0 holds 9223372036854775807 or more, more than 7");
   CHECK(describe(verdict{ballast::rule{"no number"}, 1, 2, 3}) == "no number");
   CHECK(describe(verdict{ballast::rule{"{found}"}, 1, 2, 3}) == "2");
 }

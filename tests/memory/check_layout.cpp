@@ -71,7 +71,7 @@ TEST_CASE("check_layout: each rule, its place and its sentence") {
   CHECK(describe(v) == "height.value = 30 exceeds the capacity 29");
   v = broken([](auto& l) { l.height.lower_bound = 31; });
   CHECK(v == fault{layout_fault::wrong_bound, 0, 31, 30});
-  CHECK(describe(v) == "height.lower_bound = 31 contradicts the height or capacity 30");
+  CHECK(describe(v) == "the lower bound 31 contradicts 30, the value or the limit");
   auto const none = [](auto& l) { l.offsets.clear(), l.status = status::infeasible, l.height.value = 0; };
   CHECK(broken(none, 29) == fault{});
   CHECK(broken(none, 30) == fault{layout_fault::wrong_bound, 0, 30, 30});

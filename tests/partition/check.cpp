@@ -44,8 +44,8 @@ TEST_CASE("check_partition: names the first rule that boundaries break, and wher
 TEST_CASE("check_partition: what a result says of its boundaries must be true") {
   CHECK(says(plan_of({0, 3, 4}, 5, 5), {.stages = 2}) == fine);
   CHECK(says(plan_of({0, 3, 4}, 5, 2), {.stages = 2}) == fine);  // a weak bound is a true one
-  CHECK(says(plan_of({0, 3, 4}, 6, 5), {.stages = 2}) == "bottleneck.value = 6, but the most expensive stage costs 5");
-  CHECK(says(plan_of({0, 2, 4}, 6, 7), {.stages = 2}) == "bottleneck.lower_bound = 7 against a value of 6");
+  CHECK(says(plan_of({0, 3, 4}, 6, 5), {.stages = 2}) == "the value of the certificate is 6, not 5");
+  CHECK(says(plan_of({0, 2, 4}, 6, 7), {.stages = 2}) == "the lower bound 7 contradicts 6, the value or the limit");
   CHECK(says(plan_of({0, 2, 4}, 6, 6), {.stages = 2}) == "bottleneck.lower_bound = 6, but some cut costs less");
   CHECK(says(plan_of({0, 1, 4}, 6, 6), {.stages = 2, .min_layers = 3}) == "stage 0 has 1 layers, fewer than 3");
   numbers const speed{2, 1}, transfer{0, 0, 7};
@@ -57,7 +57,7 @@ TEST_CASE("check_partition: what a result says of its boundaries must be true") 
   CHECK(says(no_plan(4, 6), {.stages = 2}) == "the result says that there is no plan, but there is one");
   CHECK(says(no_plan(4, 5), {.stages = 2, .limit = 4}) == fine);
   CHECK(says(no_plan(4, 5), {.stages = 2, .limit = 5}) == "the result says that there is no plan, but there is one");
-  CHECK(says(no_plan(6, 6), {.stages = 5}) == "bottleneck.lower_bound = 6 against a value of 6");
+  CHECK(says(no_plan(6, 6), {.stages = 5}) == "the lower bound 6 contradicts 6, the value or the limit");
   auto refused = no_plan(4, 6);
   refused.boundaries = {0, 4};
   CHECK(says(refused, {.stages = 5}) == "the result says that there is no plan, but has 2 boundaries");
@@ -69,13 +69,13 @@ TEST_CASE("check_partition: of a stage cost, and of virtual stages") {
   };
   auto const verdict = [&](staged<> const& plan) { return describe(check_partition(plan, 4, {.stages = 2}, cost)); };
   CHECK(verdict(plan_of({0, 1, 4}, 3, 3)) == fine);
-  CHECK(verdict(plan_of({0, 2, 4}, 2, 2)) == "stage 0 holds 9223372036854775807, more than its capacity 9223372036854775806");
-  CHECK(verdict(plan_of({0, 1, 4}, 3, 4)) == "bottleneck.lower_bound = 4 against a value of 3");
+  CHECK(verdict(plan_of({0, 2, 4}, 2, 2)) == "stage 0 holds 9223372036854775807 or more, more than its capacity 9223372036854775806");
+  CHECK(verdict(plan_of({0, 1, 4}, 3, 4)) == "the lower bound 4 contradicts 3, the value or the limit");
   CHECK(verdict(no_plan(3, 4)) == "the result says that there is no plan, but there is one");
 
   auto const chunks = [](staged<> const& plan) { return describe(check_virtual_stages(plan, layers, 2, 2)); };
   CHECK(chunks(plan_of({0, 1, 2, 3, 4}, 5, 5)) == fine);
-  CHECK(chunks(plan_of({0, 1, 2, 3, 4}, 4, 4)) == "bottleneck.value = 4, but the most expensive stage costs 5");
+  CHECK(chunks(plan_of({0, 1, 2, 3, 4}, 4, 4)) == "the value of the certificate is 4, not 5");
   CHECK(chunks(plan_of({0, 1, 2, 4, 4}, 9, 5)) == "stage 3 has 0 layers, fewer than 1");
 }
 

@@ -26,7 +26,7 @@ TEST_CASE("check_selection: names the rule broken") {
   CHECK(broken([](selection& s) { s.copies.pop_back(); }) == selection_fault::wrong_size);
   CHECK(broken([](selection& s) { ++s.copies[0]; }) == selection_fault::wrong_count);
   CHECK(describe(check_selection(good, items, asked)) == "valid");
-  CHECK(describe(verdict{selection_fault::wrong_count, 1}) == "wrong count at 1");
+  CHECK(describe(verdict{selection_fault::wrong_count, 1}) == "the copies of class 1 do not add up to its items");
   CHECK(broken([](selection& s) { ++s.memory; }) == selection_fault::wrong_memory);
   CHECK(broken([](selection& s) { ++s.transfer; }) == selection_fault::wrong_transfer);
   CHECK(broken([](selection& s) { ++s.time.value; }) == selection_fault::wrong_time);

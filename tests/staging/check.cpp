@@ -4,6 +4,7 @@
 
 #include "suite.hpp"
 #include "support/catch.hpp"
+#include "support/verdicts.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -31,7 +32,7 @@ TEST_CASE("check_stages: every broken rule is named, with its place") {
   auto const after = [&](auto const& spoil) {
     auto plan = good;
     spoil(plan);
-    return prove_stages(plan, chain, options);
+    return ballast_test::place_of(prove_stages(plan, chain, options));
   };
   using f = staging_fault;
   CHECK(after([](auto&) {}) == verdict{});

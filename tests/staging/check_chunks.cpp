@@ -3,6 +3,7 @@
 #include <ballast/staging/chunks.hpp>
 
 #include "support/catch.hpp"
+#include "support/verdicts.hpp"
 
 #include <cstdint>
 #include <span>
@@ -23,7 +24,7 @@ TEST_CASE("check_chunks: every broken rule is named, with its place") {
   auto const after = [&](auto const& spoil) {
     auto plan = good;
     spoil(plan);
-    return check_chunks(plan, std::span<stage_layer const>(layers), held, options);
+    return ballast_test::place_of(check_chunks(plan, std::span<stage_layer const>(layers), held, options));
   };
   using f = staging_fault;
   CHECK(after([](auto&) {}) == verdict{});

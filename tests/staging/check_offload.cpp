@@ -29,7 +29,7 @@ TEST_CASE("check_offload: each rule is named") {
   CHECK(fault([](auto& p) { p.placement[2] = static_cast<hosted>(9); }, options) == offload_fault::no_choice);
   CHECK(fault([](auto& p) { p.memory.host += 1; }, options) == offload_fault::wrong_memory);
   CHECK(fault([](auto& p) { p.status = status::infeasible; }, options) == offload_fault::plan_refused);
-  CHECK(fault([](auto& p) { p.timeline.events.pop_back(); }, options) == offload_fault::wrong_timeline);
+  CHECK(fault([](auto& p) { p.timeline.events.pop_back(); }, options) == ballast::prefetch_fault::not_once);
   CHECK(fault([](auto& p) { p.time.value += 1; }, options) == offload_fault::wrong_value);
   CHECK(fault([](auto& p) { p.time.lower_bound = p.time.value + 1; }, options) == offload_fault::wrong_bound);
   auto less = options;

@@ -64,6 +64,7 @@ namespace detail {
 /// The sentence of a verdict; behind each number, `name_of(words before the number, number)` is added.
 template <class Name>
 [[nodiscard]] std::string fill_sentence(verdict const& v, Name const& name_of) {
+  if (v.valid()) return "valid";
   std::string out;
   for (auto rest = v.fault.sentence; !rest.empty();) {
     auto const open = (std::min)(rest.find('{'), rest.size()), close = (std::min)(rest.find('}', open), rest.size() - 1);
@@ -72,7 +73,9 @@ template <class Name>
       auto const key = rest.substr(open + 1, 1);
       auto const number = key == "f" ? v.found : key == "e" ? v.expected : static_cast<std::int64_t>(v.index);
       auto const name = name_of(std::string_view(out), number);
-      out += (key == "i" ? std::to_string(v.index) : std::to_string(number)) + name;
+      out += key == "i" ? std::to_string(v.index) : std::to_string(number);
+      if (key == "f" && number == (std::numeric_limits<std::int64_t>::max)()) out += " or more";
+      out += name;
     }
     rest.remove_prefix(close + 1);
   }
@@ -86,7 +89,7 @@ template <class Name>
 /// @return the sentence; "valid" if all rules hold
 template <class = when_called>
 [[nodiscard]] std::string describe(verdict const& v) {
-  return v.valid() ? "valid" : detail::fill_sentence(v, [](std::string_view, std::int64_t) { return std::string(); });
+  return detail::fill_sentence(v, [](std::string_view, std::int64_t) { return std::string(); });
 }
 
 }  // namespace ballast::inline v0_2

@@ -26,7 +26,7 @@ namespace ballast::inline v0_2 {
 struct staging_fault : common_fault {
   static constexpr rule plan_refused{"the result says that there is no plan, and has one"};
   static constexpr rule wrong_size{"there are not stages + 1 boundaries, one figure a stage and one option a layer"};
-  static constexpr rule bad_boundaries{"boundaries[{index}]: boundaries must rise from 0 to the number of layers"};
+  static constexpr rule bad_boundaries{"boundaries[{index}] = {found}: boundaries must rise from 0 to the number of layers, {expected}"};
   static constexpr rule too_few_layers{"stage {index} has fewer layers than the minimum"};
   static constexpr rule bad_option{"layer {index} has no such option"};
   static constexpr rule wrong_figures{"stage {index}: the figures are not those of its layers"};

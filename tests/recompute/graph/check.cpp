@@ -63,7 +63,7 @@ TEST_CASE("check_graph_recompute: names the rule that a wrong plan breaks") {
   CHECK(after([](auto& p) { p.rewritten.operators[3].kind = operator_kind::update; }) ==
         verdict{graph_recompute_fault::changed_operator, 3});
   CHECK(after([](auto& p) { p.rewritten.tensors[2].bytes = 8; }) == verdict{graph_recompute_fault::changed_tensor, 2});
-  CHECK(after([](auto& p) { p.rewritten.tensors.back().bytes = 8; }).substr(0, 14) == "changed tensor");
+  CHECK(after([](auto& p) { p.rewritten.tensors.back().bytes = 8; }).fault == graph_recompute_fault::changed_tensor);
   CHECK(after([](auto& p) { p.time.value += 1; }) == verdict{graph_recompute_fault::wrong_time, 0});
   CHECK(after([](auto& p) { p.time.lower_bound = 8; }) == verdict{graph_recompute_fault::wrong_time, 0});
   CHECK(after([](auto& p) { p.peak += 1; }) == verdict{graph_recompute_fault::wrong_peak, 0});
