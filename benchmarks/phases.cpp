@@ -6,7 +6,7 @@
 #include <ballast/balance/phases.hpp>
 #include <ballast/batching/phase_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/sharding/phase_shards.hpp>

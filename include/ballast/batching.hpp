@@ -35,5 +35,4 @@
 #include <ballast/batching/unequal_batch.hpp>
 #include <ballast/batching/vector_options.hpp>
 #include <ballast/batching/vector_steps.hpp>
-#include <ballast/batching/weigh.hpp>
 #include <ballast/batching/weighed_samples.hpp>

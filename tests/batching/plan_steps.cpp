@@ -3,7 +3,7 @@
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/stream_steps.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
@@ -447,7 +447,7 @@ TEST_CASE("plan_steps: blocks that are planned on their own make one valid plan,
       ballast_test::progress_log told;
       ballast::step_limits const limits{.progress = told};
       auto const planned = [&](auto const& execute, std::size_t in_a_block) {
-        return ballast::detail::plan_blocks<std::uint32_t>(samples, {.most_ranks_shared = most}, o, limits, execute, in_a_block);
+        return ballast::detail::plan_in_blocks<std::uint32_t>(samples, {.most_ranks_shared = most}, o, limits, execute, in_a_block);
       };
       auto const plan = planned(ballast::serial{}, 2500);
       CAPTURE(most, static_cast<int>(left));
@@ -609,7 +609,7 @@ TEST_CASE("plan_steps: a stop after the first block of an epoch leaves the other
     source->request_stop();
   };
   ballast::step_limits const limits{.stop = source->get_token(), .progress = telling};
-  auto const plan = ballast::detail::plan_blocks<std::uint32_t>(samples, {}, o, limits, ballast::serial{}, 15000);
+  auto const plan = ballast::detail::plan_in_blocks<std::uint32_t>(samples, {}, o, limits, ballast::serial{}, 15000);
   CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
   CHECK(plan.dropped.empty());
   CHECK(!plan.complete);

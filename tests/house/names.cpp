@@ -25,7 +25,6 @@ std::set<std::string> const data{
     "batching/micro_batch_options",
     "batching/options",
     "batching/vector_options",
-    "batching/weighed_samples",
     "core/config",
     "core/level",
     "core/search_limits",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/bounds.hpp>

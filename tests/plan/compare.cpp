@@ -2,7 +2,7 @@
 #include <ballast/plan/compare.hpp>
 
 #include <ballast/batching/deal_steps.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>

@@ -2,7 +2,7 @@
 #include <ballast/plan/limits.hpp>
 
 #include <ballast/batching/deal_steps.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/bounds.hpp>
 

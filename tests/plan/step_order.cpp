@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/plan_steps.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/step_order.hpp>

@@ -5,7 +5,7 @@
 #include <ballast/batching/detail/sort_into_steps.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 
 #include <utility>
 

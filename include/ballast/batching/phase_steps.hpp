@@ -6,7 +6,7 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/result.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>

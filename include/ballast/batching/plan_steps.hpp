@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/plan_blocks.hpp>
-#include <ballast/batching/detail/plan_items.hpp>
+#include <ballast/batching/detail/plan_by_method.hpp>
+#include <ballast/batching/detail/plan_in_blocks.hpp>
 #include <ballast/batching/detail/units.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/executor.hpp>
@@ -107,19 +107,19 @@ template <index_type Index = std::uint32_t, executor Executor = serial>
   require(c.max_samples == 0 || (c.together.empty() && c.apart.empty() && most == 1),
           [] { return std::string("max_samples cannot be combined with together or apart keys, or with most_ranks_shared above 1"); });
   if (c.together.empty() && c.apart.empty()) {
-    auto plan = detail::plan_blocks<Index>(samples, c, options, limits, execute);
+    auto plan = detail::plan_in_blocks<Index>(samples, c, options, limits, execute);
     if (c.max_samples == 0 || std::ranges::all_of(plan.packs, [&](auto const pack) { return pack.size() <= c.max_samples; })) return plan;
     auto limited = detail::plan_limited<Index>(samples, options, c.max_samples, limits.stop);
     limited.complete = limited.complete && plan.complete;
     return limited;
   }
-  if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options, limits.stop);
+  if (c.together.empty()) return detail::plan_by_method<Index>(samples, c.apart, c, options, limits.stop);
 
   auto const units = detail::units_of<Index>(n, c.together);
   auto const apart = detail::key_of_units(units, c.apart);
   auto whole = c;
   whole.most_ranks_shared = 1;  // samples with the same key stay together
-  auto plan = detail::plan_items<Index>(detail::fold(samples, units, options), apart, whole, options, limits.stop);
+  auto plan = detail::plan_by_method<Index>(detail::fold(samples, units, options), apart, whole, options, limits.stop);
   plan.packs = detail::spell_out(units, plan.packs);
   for (auto* list : {&plan.dropped, &plan.repeated}) {
     std::vector<Index> samples_of;

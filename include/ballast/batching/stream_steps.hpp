@@ -3,7 +3,7 @@
 #include <ballast/batching/detail/streamer.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 

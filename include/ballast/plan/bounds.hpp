@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/options.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/plan/detail/steps_bound.hpp>
 
 #include <cstddef>

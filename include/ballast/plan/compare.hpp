@@ -17,7 +17,6 @@
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/placed_measures.hpp>
-#include <ballast/plan/detail/placed_samples.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
@@ -84,7 +83,7 @@ template <index_type Index>
 template <index_type Index>
 [[nodiscard]] usual_batchings<Index> usual_batchings_of(data_plan<Index> const& plan, data_plan_options const& options) {
   auto o = options.steps;
-  detail::placed_samples const placed(plan.samples, o);
+  auto const placed = detail::place_samples(plan.samples.tokens, plan.samples.cost, plan.samples.set_aside, o);
   groups<Index> by_next_fit, by_best_fit;
   if (plan.others.empty()) {
     packing_options const pack{.capacity = o.capacity, .max_samples = options.max_samples};

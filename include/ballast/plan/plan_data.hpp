@@ -14,14 +14,13 @@
 #include <ballast/core/math.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
+#include <ballast/packing/bounds.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/oversize.hpp>
 #include <ballast/packing/result.hpp>
-#include <ballast/packing/run_length.hpp>
 #include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/result.hpp>
-#include <ballast/plan/detail/placed_samples.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -81,8 +80,8 @@ template <index_type Index>
 template <class = when_called>
 [[nodiscard]] inline packs_needed packs_of_all(weighed_samples const& samples, data_plan_options const& options, std::int64_t planned) {
   auto const lengths = ballast::fold(samples.tokens);
-  auto const tally = count_packs(lengths, {.capacity = options.steps.capacity, .max_samples = options.max_samples});
-  packs_needed const by_either{tally.count.lower_bound, tally.bound};
+  auto const most = options.max_samples != 0 ? options.max_samples : std::uint64_t{samples.size()} + 1;
+  auto const by_either = packing_lower_bound(lengths, options.steps.capacity, most, planned);
   if (options.max_samples == 0 || by_either.packs >= planned) return by_either;
   measure_classes both{2, {}, lengths.counts};
   for (auto const length : lengths.lengths) both.values.insert(both.values.end(), {length, 1});
@@ -104,21 +103,51 @@ void bound_packs(data_plan<Index>& plan, weighed_samples const& samples, data_pl
   plan.bound = needed.bound;
 }
 
+/// The samples that have a place, renumbered if some have none: number k is sample `kept[k]`. `kept` is empty if all samples are kept.
+template <index_type Index>
+struct placed_samples {
+  weighed_samples samples;
+  std::vector<Index> kept{};
+};
+
+/// Takes over the lists of all samples, and leaves out those that are set aside.
+template <index_type Index>
+[[nodiscard]] placed_samples<Index> place_samples(std::vector<std::int64_t> tokens, std::vector<std::int64_t> cost,
+                                                  std::vector<Index> const& set_aside, batching_options const& o) {
+  std::vector<Index> kept;
+  auto next = set_aside.begin();
+  for (std::size_t i = 0; !set_aside.empty() && i < tokens.size(); ++i) {
+    if (next != set_aside.end() && *next == i) {
+      ++next;
+      continue;
+    }
+    tokens[kept.size()] = tokens[i];
+    cost[kept.size()] = cost[i];
+    kept.push_back(static_cast<Index>(i));
+  }
+  if (!set_aside.empty()) {
+    tokens.resize(kept.size());
+    cost.resize(kept.size());
+  }
+  return {take_over(std::move(tokens), std::move(cost), o), std::move(kept)};
+}
+
 /// Plans the steps of all samples that are not set aside.
 template <index_type Index, executor Executor = serial>
-[[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, data_plan_options const& options,
+[[nodiscard]] data_plan<Index> plan_weighed(trained_samples<Index> samples, data_plan_options const& options,
                                             step_limits const& limits = {}, Executor const& execute = {}) {
   data_plan<Index> out;
   out.samples = std::move(samples);
-  auto placed = detail::placed_samples(out.samples, options.steps);
-  auto const all = out.samples.set_aside.empty();  // both have the same lists then: millions of samples are listed once
-  if (all) out.samples.tokens = out.samples.cost = std::vector<std::int64_t>();
+  auto& [tokens, cost, set_aside, alone, pieces, all_tokens, all_cost] = out.samples;
+  auto const all = set_aside.empty();  // both have the same lists then: millions of samples are listed once
+  auto placed = all ? place_samples<Index>(std::move(tokens), std::move(cost), set_aside, options.steps)
+                    : place_samples<Index>(tokens, cost, set_aside, options.steps);
   out.steps = plan_steps<Index>(placed.samples, options.steps, {.max_samples = options.max_samples}, limits, execute);
   bound_packs(out, placed.samples, options);
   if (!placed.kept.empty()) renumber(out.steps, std::span<Index const>(placed.kept));
   if (!all) return out;
-  out.samples.tokens = std::move(placed.samples.tokens);
-  out.samples.cost = std::move(placed.samples.cost);
+  tokens = std::move(placed.samples.tokens);
+  cost = std::move(placed.samples.cost);
   return out;
 }
 
@@ -151,7 +180,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost, exe
                                          step_limits const& limits = {}, Executor const& execute = {}) {
   auto const& o = options.steps;
   require(options.oversize != oversize::alone, [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
-  return detail::plan_trained(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), options, limits,
+  return detail::plan_weighed(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), options, limits,
                               execute);
 }
 
@@ -177,13 +206,13 @@ template <index_type Index = std::uint32_t, length_range R, executor Executor = 
   return plan_data<Index>(lengths, options, sample_cost(model), limits, execute);
 }
 
-BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_trained(trained_samples<std::uint32_t>, data_plan_options const&,
+BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_weighed(trained_samples<std::uint32_t>, data_plan_options const&,
                                                                   step_limits const&, serial const&))
-BALLAST_INSTANTIATE(data_plan<std::uint64_t> detail::plan_trained(trained_samples<std::uint64_t>, data_plan_options const&,
+BALLAST_INSTANTIATE(data_plan<std::uint64_t> detail::plan_weighed(trained_samples<std::uint64_t>, data_plan_options const&,
                                                                   step_limits const&, serial const&))
-BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_trained(trained_samples<std::uint32_t>, data_plan_options const&,
+BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_weighed(trained_samples<std::uint32_t>, data_plan_options const&,
                                                                   step_limits const&, threads const&))
-BALLAST_INSTANTIATE(data_plan<std::uint64_t> detail::plan_trained(trained_samples<std::uint64_t>, data_plan_options const&,
+BALLAST_INSTANTIATE(data_plan<std::uint64_t> detail::plan_weighed(trained_samples<std::uint64_t>, data_plan_options const&,
                                                                   step_limits const&, threads const&))
 
 }  // namespace ballast::inline v0_2

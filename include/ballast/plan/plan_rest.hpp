@@ -7,7 +7,6 @@
 #include <ballast/core/random.hpp>
 #include <ballast/core/weigh.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/plan/detail/placed_samples.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include <algorithm>
@@ -75,7 +74,7 @@ template <index_type Index, cost_model Cost>
     if (comes[i] == 0 || aside[i] != 0) samples.set_aside.push_back(static_cast<Index>(i));
   }
   rest.steps = steps_from<Index>(plan.steps, done, samples.tokens, samples.cost, options.steps);
-  auto const placed = detail::placed_samples(samples, options.steps);
+  auto const placed = detail::place_samples(samples.tokens, samples.cost, samples.set_aside, options.steps);
   samples.all_tokens = placed.samples.all_tokens;
   samples.all_cost = placed.samples.all_cost;
   rest.steps.repeated.clear();
@@ -120,7 +119,7 @@ template <index_type Index, cost_model Cost>
   rest_plan<Index> out;
   out.plan = keep_rest(plan, done, options, cost);
   o.seed = splitmix64(epoch_seed(o) + done)();
-  auto anew = detail::plan_trained(out.plan.samples, again);
+  auto anew = detail::plan_weighed(out.plan.samples, again);
   out.going_on = out.plan.steps.slowest.value;
   out.found = anew.steps.slowest.value;
   auto const work = [&](data_plan<Index> const& of) {  // of samples: the plans may drop or repeat different ones

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/wide.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/stream_limits.hpp>
-#include <ballast/batching/detail/weigh.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/batching/detail/weigh.hpp>
 #include <ballast/batching/vector_options.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/packing/vector/measures.hpp>

@@ -37,7 +37,7 @@ template <index_type Index>
   return deal_in_windows(std::span(windows).first(pipelines ? 3 : std::size(windows)), deal, [](auto const&) { return true; }, stop);
 }
 
-/// Why `plan_items` lets ranks share no samples, or null if it does.
+/// Why `plan_by_method` lets ranks share no samples, or null if it does.
 [[nodiscard]] inline char const* why_unshared(step_constraints const& c, batching_options const& o) noexcept {
   if (!c.together.empty()) return "under `together` keys";
   if (!c.apart.empty()) return "under `apart` keys";
@@ -99,8 +99,8 @@ template <index_type Index>
 
 /// Chooses a planner by `synchronisation` and by the critical ratios.
 template <index_type Index>
-[[nodiscard]] batching<Index> plan_items(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
-                                         batching_options const& o, std::stop_token const& stop) {
+[[nodiscard]] batching<Index> plan_by_method(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
+                                             batching_options const& o, std::stop_token const& stop) {
   auto const made_by = [](batching<Index> plan, step_method method) {
     plan.method = method;
     return plan;

@@ -3,7 +3,7 @@
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/stream_steps.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-namespace test_batching_weigh {
+namespace test_batching_weighed_samples {
 
 using namespace ballast_test;
 using ballast::hash;
@@ -78,4 +78,4 @@ TEST_CASE("weigh: refusals name the argument, the index and the value", "[batchi
   CHECK(refusal([&] { return ballast::plan_steps(samples, {.capacity = 9, .stages = 2}); }).find("the sum of costs, ") == 0);
 }
 
-}  // namespace test_batching_weigh
+}  // namespace test_batching_weighed_samples

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/batching/detail/plan_items.hpp>
+#include <ballast/batching/detail/plan_by_method.hpp>
 #include <ballast/batching/detail/random_part.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/batching/weigh.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 
@@ -89,10 +89,11 @@ void append_block(batching<Index>& all, batching<Index> const& block) {
 }
 
 template <index_type Index, executor Executor>
-[[nodiscard]] batching<Index> plan_blocks(weighed_samples const& items, step_constraints const& c, batching_options const& o,
-                                          step_limits const& limits, Executor const& execute, std::size_t samples = std::size_t{1} << 20) {
+[[nodiscard]] batching<Index> plan_in_blocks(weighed_samples const& items, step_constraints const& c, batching_options const& o,
+                                             step_limits const& limits, Executor const& execute,
+                                             std::size_t samples = std::size_t{1} << 20) {
   auto const count = count_blocks(items, o, samples);
-  if (count == 1) return plan_items<Index>(items, {}, c, o, limits.stop);
+  if (count == 1) return plan_by_method<Index>(items, {}, c, o, limits.stop);
   sample_blocks<Index> blocks(items.size(), count, epoch_seed(o));
   std::vector<batching<Index>> plans(count);
   std::vector<char> in_place(count, 0);
@@ -102,7 +103,7 @@ template <index_type Index, executor Executor>
     auto own = o;
     own.seed = splitmix64(epoch_seed(o) + b)();
     if (b + 1 != count) own.left_over = left_over::split;  // only the last step of all may have empty places
-    plans[b] = plan_items<Index>(some_of<Index>(items, blocks[b]), {}, c, own, limits.stop);
+    plans[b] = plan_by_method<Index>(some_of<Index>(items, blocks[b]), {}, c, own, limits.stop);
     in_place[b] = rename_samples(plans[b], blocks[b]) ? 1 : 0;
     std::lock_guard const lock(telling);
     limits.progress(++planned, count);
