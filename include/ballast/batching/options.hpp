@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <stop_token>
-#include <string>
 
 /// @file
 /// @brief Options of the planners of steps: the shape of a step, where ranks wait for each other, what happens to an incomplete last step;
@@ -136,22 +135,21 @@ struct stream_options {
 namespace detail {
 
 inline void require_valid(batching_options const& o) {
-  require(o.capacity > 0, [&] { return "capacity = " + std::to_string(o.capacity) + " must be positive"; });
+  require(o.capacity > 0, [&] { return sentence("capacity = ", o.capacity, " must be positive"); });
   auto const counted = [](std::uint64_t value, char const* name) {
-    require(value > 0 && value < std::uint64_t{1} << 20,
-            [&] { return std::string(name) + " = " + std::to_string(value) + " must be in 1 ... 2^20 - 1"; });
+    require(value > 0 && value < std::uint64_t{1} << 20, [&] { return sentence(name, " = ", value, " must be in 1 ... 2^20 - 1"); });
   };
   counted(o.ranks, "ranks");
   counted(o.micro_batches, "micro_batches");
   counted(o.stages, "stages");
   auto const priced = [](std::int64_t value, char const* name) {
-    require(value >= 0, [&] { return std::string(name) + " = " + std::to_string(value) + " must not be negative"; });
+    require(value >= 0, [&] { return sentence(name, " = ", value, " must not be negative"); });
   };
   priced(o.cost_per_micro_batch, "cost_per_micro_batch");
   priced(o.cost_per_step, "cost_per_step");
-  require(o.least_fill <= 1000, [&] { return "least_fill = " + std::to_string(o.least_fill) + " must be at most 1000"; });
+  require(o.least_fill <= 1000, [&] { return sentence("least_fill = ", o.least_fill, " must be at most 1000"); });
   require(o.capacity <= (std::int64_t{1} << 62) / static_cast<std::int64_t>(o.ranks * o.micro_batches),
-          [&] { return "capacity = " + std::to_string(o.capacity) + " times ranks and micro_batches exceeds 2^62"; });
+          [&] { return sentence("capacity = ", o.capacity, " times ranks and micro_batches exceeds 2^62"); });
 }
 
 /// The most ranks that share a sample under these options, as `weigh` takes it.

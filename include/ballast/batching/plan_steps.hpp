@@ -99,7 +99,7 @@ template <index_type Index = std::uint32_t, executor Executor = serial>
                                          Executor const& execute = {}) {
   auto const& c = constraints;
   auto const most = c.most_ranks_shared;
-  require(most != 0 && (most & (most - 1)) == 0, [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two"; });
+  require(most != 0 && (most & (most - 1)) == 0, [&] { return sentence("most_ranks_shared = ", most, " must be a power of two"); });
   detail::require_fit<Index>(samples, options, most, detail::why_unshared(c, options));
   auto const n = samples.size();
   detail::require_keys(c.together, n, "together");

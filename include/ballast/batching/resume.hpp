@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,7 +42,7 @@ template <index_type Index, std::ranges::input_range Steps>
   std::vector<char> is_done(plan.steps(), 0);
   for (auto const s : done) {
     require(std::cmp_greater_equal(s, 0) && std::cmp_less(s, is_done.size()),
-            [&] { return "step " + std::to_string(s) + " is out of range: the plan has " + std::to_string(is_done.size()) + " steps"; });
+            [&] { return sentence("step ", s, " is out of range: the plan has ", is_done.size(), " steps"); });
     is_done[static_cast<std::size_t>(s)] = 1;
   }
   Index count = 0;
@@ -71,8 +70,7 @@ template <index_type Index, std::ranges::input_range Steps>
 template <index_type Index>
 void renumber(batching<Index>& plan, std::span<Index const> samples) {
   auto const known = [&](Index i) {
-    require(i < samples.size(),
-            [&] { return "sample " + std::to_string(i) + " is out of range: " + std::to_string(samples.size()) + " samples are given"; });
+    require(i < samples.size(), [&] { return sentence("sample ", i, " is out of range: ", samples.size(), " samples are given"); });
   };
   for (auto const* list : {&plan.packs.members, &plan.dropped, &plan.repeated}) std::for_each(list->begin(), list->end(), known);
   for (auto* list : {&plan.packs.members, &plan.dropped, &plan.repeated})
@@ -95,9 +93,8 @@ void renumber(batching<Index>& plan, std::span<Index const> samples) {
 template <index_type Index>
 [[nodiscard]] batching<Index> steps_from(batching<Index> const& plan, std::size_t first, std::span<std::int64_t const> tokens,
                                          std::span<std::int64_t const> cost, batching_options const& options) {
-  require(first <= plan.steps(),
-          [&] { return "step " + std::to_string(first) + " is out of range: the plan has " + std::to_string(plan.steps()) + " steps"; });
-  require(plan.shared.empty(), [&] { return "sample " + std::to_string(plan.shared[0].sample) + " is shared by ranks"; });
+  require(first <= plan.steps(), [&] { return sentence("step ", first, " is out of range: the plan has ", plan.steps(), " steps"); });
+  require(plan.shared.empty(), [&] { return sentence("sample ", plan.shared[0].sample, " is shared by ranks"); });
   batching<Index> rest;
   rest.ranks = plan.ranks;
   rest.micro_batches = plan.micro_batches;
@@ -109,7 +106,7 @@ template <index_type Index>
       if (p == plan.none) continue;
       pack.clear();
       for (auto const i : plan.packs[p]) {
-        require(i < tokens.size() && i < cost.size(), [&] { return "sample " + std::to_string(i) + " has no tokens or no cost"; });
+        require(i < tokens.size() && i < cost.size(), [&] { return sentence("sample ", i, " has no tokens or no cost"); });
         pack.push_back(static_cast<Index>(member_of.size()));
         member_of.push_back(i);
         tokens_of.push_back(tokens[i]);

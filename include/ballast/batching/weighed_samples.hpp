@@ -50,8 +50,8 @@ namespace detail {
   auto const turns = static_cast<std::int64_t>(n + o.ranks);
   auto const count = static_cast<std::int64_t>(o.left_over == left_over::repeat ? n + o.ranks * o.micro_batches : n);
   require(o.cost_per_micro_batch <= most / 2 / count && o.cost_per_step <= most / 2 / turns, [&] {
-    return "cost_per_micro_batch = " + std::to_string(o.cost_per_micro_batch) + " and cost_per_step = " + std::to_string(o.cost_per_step) +
-           " bring the cost of " + std::to_string(n) + " samples too near to 2^63";
+    return sentence("cost_per_micro_batch = ", o.cost_per_micro_batch, " and cost_per_step = ", o.cost_per_step, " bring the cost of ", n,
+                    " samples too near to 2^63");
   });
   return most - o.cost_per_micro_batch * count - o.cost_per_step * turns;
 }
@@ -68,9 +68,8 @@ inline void require_room(std::size_t i, std::int64_t tokens, batching_options co
     auto long_one = entry("lengths", i, tokens) + " exceeds capacity " + std::to_string(o.capacity);
     if (most_ranks_shared == 1) return long_one;
     if (why != nullptr) return long_one + ", and ranks share no samples " + why + ": raise the capacity or cut the sample";
-    return long_one + " times the " + std::to_string(ranks) +
-           " ranks that can share it with most_ranks_shared = " + std::to_string(most_ranks_shared) +
-           " and ranks = " + std::to_string(o.ranks) + ": raise one of them or cut the sample";
+    return sentence(long_one, " times the ", ranks, " ranks that can share it with most_ranks_shared = ", most_ranks_shared,
+                    " and ranks = ", o.ranks, ": raise one of them or cut the sample");
   });
 }
 
@@ -90,7 +89,7 @@ inline void add_up_tokens(weighed_samples& samples, batching_options const& o, s
   }
   auto const longest = samples.longest;
   require(longest <= (std::int64_t{1} << 31) && (longest == 0 || samples.all_tokens <= (std::int64_t{1} << 62) / longest), [&] {
-    return "the longest length, " + std::to_string(longest) + ", exceeds 2^31 or brings the sum of squared lengths too near to 2^63";
+    return sentence("the longest length, ", longest, ", exceeds 2^31 or brings the sum of squared lengths too near to 2^63");
   });
   for (auto const l : samples.tokens) samples.all_squares += l * l;
   require_room(samples, o, most_ranks_shared);
@@ -103,8 +102,8 @@ inline void add_up_costs(weighed_samples& samples, batching_options const& o) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     auto const c = samples.cost[i];
     require(c > 0 && c <= most - samples.all_cost, [&] {
-      return entry("lengths", i, samples.tokens[i]) + " has cost " + std::to_string(c) +
-             ", which is not positive or brings the sum of costs too near to 2^63";
+      return sentence(entry("lengths", i, samples.tokens[i]), " has cost ", c,
+                      ", which is not positive or brings the sum of costs too near to 2^63");
     });
     samples.all_cost += c;
     samples.most_expensive = (std::max)(samples.most_expensive, c);
@@ -142,11 +141,10 @@ void require_fit(weighed_samples const& samples, batching_options const& o, std:
                  char const* why = nullptr) {
   require_valid(o);
   auto const n = samples.size();
-  require(n < (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require(n < (std::numeric_limits<Index>::max)(), [&] { return sentence(n, " samples need a 64-bit index: call with <std::uint64_t>"); });
   require_room(samples, o, most_ranks_shared, why);
   require(samples.all_cost <= most_cost(n, o),
-          [&] { return "the sum of costs, " + std::to_string(samples.all_cost) + ", is too near to 2^63 for these options"; });
+          [&] { return sentence("the sum of costs, ", samples.all_cost, ", is too near to 2^63 for these options"); });
 }
 
 }  // namespace detail
@@ -190,10 +188,8 @@ template <length_range R, cost_model Cost>
 template <length_range R, length_range Costs>
 [[nodiscard]] weighed_samples weigh(R const& lengths, Costs const& costs, batching_options const& options,
                                     std::uint64_t most_ranks_shared = 1) {
-  require(std::ranges::size(lengths) == std::ranges::size(costs), [&] {
-    return "costs has " + std::to_string(std::ranges::size(costs)) + " entries for " + std::to_string(std::ranges::size(lengths)) +
-           " lengths";
-  });
+  require(std::ranges::size(lengths) == std::ranges::size(costs),
+          [&] { return sentence("costs has ", std::ranges::size(costs), " entries for ", std::ranges::size(lengths), " lengths"); });
   auto const known = read_by_position(costs);
   auto out = detail::samples_of(lengths, options, most_ranks_shared);
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -2,8 +2,10 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,6 +34,48 @@ constexpr void require(bool ok, Message&& message) {
     throw invalid_input(std::forward<Message>(message)());
 }
 
+namespace detail {
+
+/// A text or an integer, as a part of a sentence.
+class sentence_part {
+ public:
+  sentence_part(char const* text) : text_(text) {}
+  sentence_part(std::string_view text) : text_(text) {}
+  sentence_part(std::string const& text) : text_(text) {}
+  sentence_part(std::signed_integral auto value)
+      : number_(value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value)), sign_(value < 0 ? 2 : 1) {}
+  sentence_part(std::unsigned_integral auto value) : number_(value), sign_(1) {}
+  void append_to(std::string& sentence) const {
+    if (sign_ == 2) sentence += '-';
+    if (sign_ == 0)
+      sentence += text_;
+    else
+      sentence += std::to_string(number_);
+  }
+
+ private:
+  std::string_view text_{};
+  std::uint64_t number_ = 0;
+  int sign_ = 0;  // 0: a text, 1: a number, 2: a negative number
+};
+[[nodiscard]] inline std::string join(std::span<sentence_part const> parts) {
+  std::string sentence;
+  for (auto const& part : parts) part.append_to(sentence);
+  return sentence;
+}
+
+}  // namespace detail
+
+/// @brief Joins texts and integers to the sentence of an error. Cheaper to compile than a sum of strings.
+/// @tparam Parts  strings, views of them, and integers
+/// @param parts  the parts, in order
+/// @return for example "capacity = 0 must be positive"
+template <class... Parts>
+[[nodiscard]] std::string sentence(Parts const&... parts) {
+  detail::sentence_part const list[] = {parts...};
+  return detail::join(list);
+}
+
 /// @brief Formats one entry of an argument for an error message.
 /// @tparam Value  a number
 /// @param name   the argument, such as "lengths"
@@ -40,7 +84,7 @@ constexpr void require(bool ok, Message&& message) {
 /// @return for example "lengths[17] = 9000"
 template <class Value>
 [[nodiscard]] std::string entry(char const* name, std::uint64_t index, Value value) {
-  return std::string(name) + "[" + std::to_string(index) + "] = " + std::to_string(value);
+  return sentence(name, "[", index, "] = ", value);
 }
 
 /// @brief Throws if there are more items than an index type can number.
@@ -51,7 +95,7 @@ template <class Value>
 template <index_type Index>
 constexpr void require_index(std::uint64_t count, char const* what) {
   require(count <= (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(count) + " " + what + " need a 64-bit index: call with <std::uint64_t>"; });
+          [&] { return sentence(count, " ", what, " need a 64-bit index: call with <std::uint64_t>"); });
 }
 
 /// @brief Finds an entry of a table by name.

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -64,7 +63,7 @@ struct histogram {
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(histogram const& h) {
   require(h.lengths.size() == h.counts.size(),
-          [&] { return "histogram: " + std::to_string(h.lengths.size()) + " lengths but " + std::to_string(h.counts.size()) + " counts"; });
+          [&] { return sentence("histogram: ", h.lengths.size(), " lengths but ", h.counts.size(), " counts"); });
   constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
   std::uint64_t left = most;
   for (std::size_t i = 0; i < h.lengths.size(); ++i) {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 /// @file
@@ -32,7 +31,7 @@ struct chain_runs {
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(chain_runs const& runs) {
   require(runs.values.size() == runs.counts.size(),
-          [&] { return "runs: " + std::to_string(runs.values.size()) + " values but " + std::to_string(runs.counts.size()) + " counts"; });
+          [&] { return sentence("runs: ", runs.values.size(), " values but ", runs.counts.size(), " counts"); });
   auto left = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
   for (std::size_t r = 0; r < runs.counts.size(); ++r) {
     auto const here = [&] { return entry("runs.counts", r, runs.counts[r]); };

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,7 +35,7 @@ template <integer Item, cost_model Cost, std::invocable Name>
     require(cost.fits(weighed), [&] { return name() + " has a " + what + " that is negative, not a number or too large for 63 bits"; });
   auto const value = cost(weighed);
   require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
-          [&] { return name() + " has " + what + " " + std::to_string(value) + ", outside [0, 2^63)"; });
+          [&] { return sentence(name(), " has ", what, " ", value, ", outside [0, 2^63)"); });
   return static_cast<std::int64_t>(value);
 }
 

@@ -4,7 +4,6 @@
 #include <ballast/cost/layer_set.hpp>
 
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief `transformer`: the shape of a transformer, from which transformer.hpp counts parameters, FLOPs and bytes.
@@ -85,9 +84,7 @@ struct transformer {
 
 namespace detail {
 constexpr void require_within(char const* field, std::int64_t value, std::int64_t least, std::int64_t most) {
-  require(value >= least && value <= most, [&] {
-    return std::string(field) + " = " + std::to_string(value) + " must be in [" + std::to_string(least) + ", " + std::to_string(most) + "]";
-  });
+  require(value >= least && value <= most, [&] { return sentence(field, " = ", value, " must be in [", least, ", ", most, "]"); });
 }
 }  // namespace detail
 
@@ -101,9 +98,8 @@ constexpr void require_valid(transformer const& model) {
   within("hidden", model.hidden, 1, widest / 2);
   within("query_heads", model.query_heads, 1, 8192);
   within("kv_heads", model.kv_heads, 1, model.query_heads);
-  require(model.query_heads % model.kv_heads == 0, [&] {
-    return "kv_heads = " + std::to_string(model.kv_heads) + " must divide query_heads = " + std::to_string(model.query_heads);
-  });
+  require(model.query_heads % model.kv_heads == 0,
+          [&] { return sentence("kv_heads = ", model.kv_heads, " must divide query_heads = ", model.query_heads); });
   within("head_width", model.head_width, 1, widest / model.query_heads);
   within("v_width", model.v_width, 0, widest / model.query_heads);
   within("ffn", model.ffn, 0, widest);

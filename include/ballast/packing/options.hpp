@@ -3,7 +3,6 @@
 #include <ballast/core/error.hpp>
 
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief The options of every packer: capacity, limits, padding, and the policy for samples longer than the capacity.
@@ -36,23 +35,20 @@ struct packing_options {
 /// @throws invalid_input naming the option
 inline void require_valid(packing_options const& o) {
   auto const positive = [](auto value, char const* name) {
-    require(value > 0, [&] { return std::string(name) + " = " + std::to_string(value) + " must be positive"; });
+    require(value > 0, [&] { return sentence(name, " = ", value, " must be positive"); });
   };
   positive(o.capacity, "capacity");
   positive(o.sample_multiple, "sample_multiple");
   positive(o.pack_multiple, "pack_multiple");
   positive(o.pack_count_multiple, "pack_count_multiple");
   auto const countable = [](std::uint64_t value, char const* name) {  // so that a number of packs rounded up to it stays below 2^63
-    require(value <= std::uint64_t{1} << 62, [&] { return std::string(name) + " = " + std::to_string(value) + " must be at most 2^62"; });
+    require(value <= std::uint64_t{1} << 62, [&] { return sentence(name, " = ", value, " must be at most 2^62"); });
   };
   countable(o.pack_count_multiple, "pack_count_multiple");
   countable(o.pack_count, "pack_count");
-  require(o.pack_multiple <= o.capacity,
-          [&] { return "pack_multiple = " + std::to_string(o.pack_multiple) + " exceeds capacity " + std::to_string(o.capacity); });
-  require(o.pack_count % o.pack_count_multiple == 0, [&] {
-    return "pack_count = " + std::to_string(o.pack_count) +
-           " is not a multiple of pack_count_multiple = " + std::to_string(o.pack_count_multiple);
-  });
+  require(o.pack_multiple <= o.capacity, [&] { return sentence("pack_multiple = ", o.pack_multiple, " exceeds capacity ", o.capacity); });
+  require(o.pack_count % o.pack_count_multiple == 0,
+          [&] { return sentence("pack_count = ", o.pack_count, " is not a multiple of pack_count_multiple = ", o.pack_count_multiple); });
 }
 
 }  // namespace ballast::inline v0_2

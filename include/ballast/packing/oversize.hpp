@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -123,8 +122,8 @@ template <class = when_called>
     auto kept = length;
     if (length > largest) {
       require(options.oversize != oversize::reject, [&] {
-        return entry("histogram.lengths", i, length) + " exceeds capacity " +
-               std::to_string(round_down(options.capacity, options.pack_multiple)) + " (see oversize policy)";
+        return sentence(entry("histogram.lengths", i, length), " exceeds capacity ", round_down(options.capacity, options.pack_multiple),
+                        " (see oversize policy)");
       });
       if (options.oversize == oversize::set_aside) {
         out.set_aside += count;

@@ -27,18 +27,15 @@ void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& 
   b.packs = std::move(packs);
   std::vector<char> seen(items.size(), 0);
   for (std::size_t p = 0; p < b.packs.size(); ++p) {
-    auto const entry = [&] { return "packs[" + std::to_string(p) + "]"; };
+    auto const entry = [&] { return sentence("packs[", p, "]"); };
     std::int64_t tokens = 0;
     require(!b.packs[p].empty(), [&] { return entry() + " is empty"; });
     for (auto i : b.packs[p]) {
-      require(i < items.size(),
-              [&] { return entry() + " has member " + std::to_string(i) + " of " + std::to_string(items.size()) + " samples"; });
-      require(!std::exchange(seen[i], char{1}),
-              [&] { return entry() + " has sample " + std::to_string(i) + ", which is in a pack already"; });
+      require(i < items.size(), [&] { return sentence(entry(), " has member ", i, " of ", items.size(), " samples"); });
+      require(!std::exchange(seen[i], char{1}), [&] { return sentence(entry(), " has sample ", i, ", which is in a pack already"); });
       tokens += items.tokens[i];
     }
-    require(tokens <= o.capacity,
-            [&] { return entry() + " holds " + std::to_string(tokens) + " tokens, more than capacity " + std::to_string(o.capacity); });
+    require(tokens <= o.capacity, [&] { return sentence(entry(), " holds ", tokens, " tokens, more than capacity ", o.capacity); });
   }
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (!seen[i]) b.dropped.push_back(static_cast<Index>(i));

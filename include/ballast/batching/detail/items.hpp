@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 // Parts that the planners of steps share, such as the value and lower bound of a finished plan.
@@ -40,8 +39,8 @@ class repeat_budget {
     cost_ -= items_.cost[i];
     if (!several()) squares_ -= items_.tokens[i] * items_.tokens[i];
     require(cost_ >= 0 && squares_ >= 0, [&] {
-      return "the last step repeats sample " + std::to_string(i) + " of cost " + std::to_string(items_.cost[i]) +
-             " until the plan exceeds what 63 bits hold: ask for another left_over than repeat";
+      return sentence("the last step repeats sample ", i, " of cost ", items_.cost[i],
+                      " until the plan exceeds what 63 bits hold: ask for another left_over than repeat");
     });
   }
 

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,8 +19,7 @@
 namespace ballast::inline v0_2::detail {
 
 inline void require_keys(std::span<std::uint64_t const> keys, std::size_t samples, char const* name) {
-  require(keys.empty() || keys.size() == samples,
-          [&] { return std::string(name) + " has " + std::to_string(keys.size()) + " keys for " + std::to_string(samples) + " samples"; });
+  require(keys.empty() || keys.size() == samples, [&] { return sentence(name, " has ", keys.size(), " keys for ", samples, " samples"); });
 }
 
 /// The samples of each key as one unit; units come in the order of their first samples.
@@ -57,8 +55,7 @@ template <index_type Index>
       cost += samples.cost[i];
     }
     require(tokens <= o.capacity, [&] {
-      return "the samples together with sample " + std::to_string(unit[0]) + " hold " + std::to_string(tokens) +
-             " tokens, more than capacity " + std::to_string(o.capacity);
+      return sentence("the samples together with sample ", unit[0], " hold ", tokens, " tokens, more than capacity ", o.capacity);
     });
     items.tokens.push_back(tokens);
     items.cost.push_back(cost);
@@ -76,8 +73,7 @@ template <index_type Index>
   if (apart.empty()) return out;
   for (auto const unit : units) {
     for (auto i : unit)
-      require(apart[i] == apart[unit[0]],
-              [&] { return "samples " + std::to_string(unit[0]) + " and " + std::to_string(i) + " belong together and must be apart"; });
+      require(apart[i] == apart[unit[0]], [&] { return sentence("samples ", unit[0], " and ", i, " belong together and must be apart"); });
     out.push_back(apart[unit[0]]);
   }
   return out;

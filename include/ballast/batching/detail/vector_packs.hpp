@@ -15,7 +15,6 @@
 #include <limits>
 #include <set>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -62,21 +61,17 @@ template <index_type Index>
 void require_legal(groups<Index> const& packs, load_table const& loads, weighed_vectors const& of, vector_batching_options const& o) {
   for (std::size_t p = 0; p < packs.size(); ++p) {
     auto const pack = packs[p];
-    auto const entry = [&] { return "packs[" + std::to_string(p) + "]"; };
-    require(o.max_samples == 0 || pack.size() <= o.max_samples, [&] {
-      return entry() + " holds " + std::to_string(pack.size()) + " samples, more than max_samples = " + std::to_string(o.max_samples);
-    });
+    auto const entry = [&] { return sentence("packs[", p, "]"); };
+    require(o.max_samples == 0 || pack.size() <= o.max_samples,
+            [&] { return sentence(entry(), " holds ", pack.size(), " samples, more than max_samples = ", o.max_samples); });
     for (std::size_t m = 0; m < loads.columns; ++m)
       require(loads[p][m] <= of.capacity[m] || (pack.size() == 1 && o.oversize == oversize::alone), [&] {
-        return entry() + " holds " + std::to_string(loads[p][m]) + " of measure " + std::to_string(m) + ", more than capacity[" +
-               std::to_string(m) + "] = " + std::to_string(of.capacity[m]);
+        return sentence(entry(), " holds ", loads[p][m], " of measure ", m, ", more than capacity[", m, "] = ", of.capacity[m]);
       });
     if (o.separate)
       for (auto i : pack)
-        require(of.kind(o.separate, i) == of.kind(o.separate, pack[0]), [&] {
-          return entry() + " mixes samples " + std::to_string(pack[0]) + " and " + std::to_string(i) + ", which measure " +
-                 std::to_string(*o.separate) + " separates";
-        });
+        require(of.kind(o.separate, i) == of.kind(o.separate, pack[0]),
+                [&] { return sentence(entry(), " mixes samples ", pack[0], " and ", i, ", which measure ", *o.separate, " separates"); });
   }
 }
 

@@ -49,7 +49,7 @@ template <class = when_called>
 [[nodiscard]] inline std::vector<std::int64_t> weights_of(sample_measures const& samples, vector_batching_options const& o) {
   auto const k = samples.measures();
   require(o.weights.empty() || o.weights.size() == k,
-          [&] { return "weights has " + std::to_string(o.weights.size()) + " entries for " + std::to_string(k) + " measures"; });
+          [&] { return sentence("weights has ", o.weights.size(), " entries for ", k, " measures"); });
   std::vector<std::int64_t> total(k), weight(o.weights);
   for (std::size_t m = 0; m < k; ++m)
     for (auto v : samples.column(m)) total[m] += v;
@@ -63,9 +63,8 @@ template <class = when_called>
   for (std::size_t m = 0; m < k; ++m) {
     auto const entry = [&] { return ballast::entry("weights", m, weight[m]); };
     require(weight[m] >= 0, [&] { return entry() + " must not be negative"; });
-    require(total[m] == 0 || weight[m] <= most / total[m], [&] {
-      return entry() + " brings the weighted sum of its measure, which is " + std::to_string(total[m]) + ", too near to 2^63";
-    });
+    require(total[m] == 0 || weight[m] <= most / total[m],
+            [&] { return sentence(entry(), " brings the weighted sum of its measure, which is ", total[m], ", too near to 2^63"); });
   }
   return weight;
 }
@@ -82,9 +81,8 @@ template <index_type Index, row_cost Cost>
   require_valid(shape_of(o));
   require_valid(samples);
   auto const n = samples.size(), k = samples.measures();
-  require(n < batching<Index>::none, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
-  require(!o.separate || *o.separate < k,
-          [&] { return "separate = " + std::to_string(*o.separate) + " is no measure: there are " + std::to_string(k); });
+  require(n < batching<Index>::none, [&] { return sentence(n, " samples need a 64-bit index: call with <std::uint64_t>"); });
+  require(!o.separate || *o.separate < k, [&] { return sentence("separate = ", *o.separate, " is no measure: there are ", k); });
   require(!std::same_as<Cost, weighted_sum> || o.weights.empty() ||
               std::any_of(o.weights.begin(), o.weights.end(), [](auto w) { return w != 0; }),
           [] { return std::string("no measure has a positive weight"); });
@@ -103,8 +101,7 @@ template <index_type Index, row_cost Cost>
       for (std::size_t m = 0; m < k; ++m) row[m] = samples.column(m)[i];
       auto const value = cost(std::span<std::int64_t const>(row));
       require(std::cmp_greater_equal(value, 0) && std::cmp_less_equal(value, most - sum), [&] {
-        return "sample " + std::to_string(i) + " has cost " + std::to_string(value) +
-               ", which is negative or brings the sum of costs too near to 2^63";
+        return sentence("sample ", i, " has cost ", value, ", which is negative or brings the sum of costs too near to 2^63");
       });
       sum += items.cost[i] = static_cast<std::int64_t>(value);
     }
@@ -112,8 +109,8 @@ template <index_type Index, row_cost Cost>
   items.all_tokens = std::accumulate(items.tokens.begin(), items.tokens.end(), std::int64_t{0});
   items.all_cost = std::accumulate(items.cost.begin(), items.cost.end(), std::int64_t{0});
   require(items.all_cost <= most, [&] {
-    return "the weighted sum of all measures, " + std::to_string(items.all_cost) + ", is too near to 2^63 for " +
-           std::to_string(o.steps.stages) + " stages and the fixed costs";
+    return sentence("the weighted sum of all measures, ", items.all_cost, ", is too near to 2^63 for ", o.steps.stages,
+                    " stages and the fixed costs");
   });
   return out;
 }

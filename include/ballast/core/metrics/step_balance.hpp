@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 
 /// @file
 /// @brief How balanced the steps of a plan are: the published ratios, padding, communication, and the share of time lost to waiting.
@@ -67,10 +66,10 @@ template <class = when_called>
 [[nodiscard]] inline step_balance balance_of_steps(std::span<std::int64_t const> loads, std::size_t ranks,
                                                    std::span<std::int64_t const> largest = {}) {
   require(ranks > 0 && loads.size() % ranks == 0,
-          [&] { return std::to_string(loads.size()) + " loads do not divide into steps of ranks = " + std::to_string(ranks); });
+          [&] { return sentence(loads.size(), " loads do not divide into steps of ranks = ", ranks); });
   step_balance b{.steps = loads.size() / ranks, .ranks = ranks};
   require(largest.empty() || largest.size() == b.steps,
-          [&] { return std::to_string(largest.size()) + " largest samples were given for " + std::to_string(b.steps) + " steps"; });
+          [&] { return sentence(largest.size(), " largest samples were given for ", b.steps, " steps"); });
   double sum_of_ratios = 0;
   for (std::size_t s = 0; s < b.steps; ++s) {
     std::int64_t slowest = 0, sum = 0;

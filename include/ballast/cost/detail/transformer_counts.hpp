@@ -4,7 +4,6 @@
 #include <ballast/cost/transformer_shape.hpp>
 
 #include <cstdint>
-#include <string>
 
 // Numbers of weights of a transformer by kind. Private.
 
@@ -75,8 +74,7 @@ namespace ballast::inline v0_2::detail {
 }
 constexpr void require_layer(transformer const& m, std::int64_t layer) {
   require_valid(m);
-  require(layer >= 0 && layer < m.layers,
-          [&] { return "layer = " + std::to_string(layer) + " must be in [0, " + std::to_string(m.layers) + ")"; });
+  require(layer >= 0 && layer < m.layers, [&] { return sentence("layer = ", layer, " must be in [0, ", m.layers, ")"); });
 }
 
 }  // namespace ballast::inline v0_2::detail

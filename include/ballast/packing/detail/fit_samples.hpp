@@ -32,7 +32,7 @@ template <index_type Index, length_range R>
 [[nodiscard]] std::size_t indexable_size(R const& lengths) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require(n <= std::uint64_t{(std::numeric_limits<Index>::max)()},
-          [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+          [&] { return sentence(n, " samples need a 64-bit index: call with <std::uint64_t>"); });
   return n;
 }
 
@@ -66,8 +66,8 @@ class cost_sum {
 [[nodiscard]] constexpr bool cuts(oversize policy) noexcept { return policy == oversize::truncate || policy == oversize::split; }
 inline void require_a_piece_fits(packing_options const& o) {
   require(largest_item(o) > 0 || !cuts(o.oversize), [&] {
-    return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " +
-           std::to_string(round_down(o.capacity, o.pack_multiple)) + ": no piece fits";
+    return sentence("sample_multiple = ", o.sample_multiple, " exceeds the capacity ", round_down(o.capacity, o.pack_multiple),
+                    ": no piece fits");
   });
 }
 
@@ -89,7 +89,7 @@ std::int64_t fit_samples(Lengths const& length_at, std::size_t n, packing_option
   if (o.oversize == oversize::split)
     for (std::size_t i = 0; i < n; ++i) extra += static_cast<std::uint64_t>((static_cast<std::int64_t>(length_at[i]) - 1) / largest);
   require(extra <= (std::numeric_limits<index>::max)() - n,
-          [&] { return std::to_string(n + extra) + " pieces need a 64-bit index: call with <std::uint64_t>"; });
+          [&] { return sentence(n + extra, " pieces need a 64-bit index: call with <std::uint64_t>"); });
 
   std::int64_t lost = 0;
   for (std::size_t i = 0; i < n; ++i) {

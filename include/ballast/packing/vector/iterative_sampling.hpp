@@ -69,9 +69,8 @@ namespace detail {
 
 inline void require_valid(sampling_options const& sampling, std::size_t measures) {
   require(sampling.rounds > 0, [] { return std::string("rounds = 0 must be positive"); });
-  require(sampling.filter.empty() || sampling.filter.size() == measures, [&] {
-    return "filter has " + std::to_string(sampling.filter.size()) + " entries for " + std::to_string(measures) + " measures";
-  });
+  require(sampling.filter.empty() || sampling.filter.size() == measures,
+          [&] { return sentence("filter has ", sampling.filter.size(), " entries for ", measures, " measures"); });
   for (std::size_t m = 0; m < sampling.filter.size(); ++m)
     require(sampling.filter[m] > 0, [&] { return entry("filter", m, sampling.filter[m]) + " must be positive"; });
 }

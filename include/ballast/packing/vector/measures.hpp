@@ -32,10 +32,8 @@ class sample_measures {
   explicit sample_measures(std::vector<std::span<std::int64_t const>> columns) : columns_(std::move(columns)) {
     require(!columns_.empty(), [] { return std::string("samples need at least one measure"); });
     for (std::size_t m = 1; m < columns_.size(); ++m)
-      require(columns_[m].size() == size(), [&] {
-        return "measure " + std::to_string(m) + " has " + std::to_string(columns_[m].size()) + " values, measure 0 has " +
-               std::to_string(size());
-      });
+      require(columns_[m].size() == size(),
+              [&] { return sentence("measure ", m, " has ", columns_[m].size(), " values, measure 0 has ", size()); });
   }
   /// @brief Number of samples.
   [[nodiscard]] std::size_t size() const noexcept { return columns_[0].size(); }
@@ -66,7 +64,7 @@ inline void require_valid(sample_measures const& samples) {
     }
   }
   auto const nothing = std::find(positive.begin(), positive.end(), false);
-  require(nothing == positive.end(), [&] { return "every measure of sample " + std::to_string(nothing - positive.begin()) + " is 0"; });
+  require(nothing == positive.end(), [&] { return sentence("every measure of sample ", nothing - positive.begin(), " is 0"); });
 }
 
 /// @brief Classes of samples with equal measures, ascending (measure 0 decides first), with the number of samples in each.
@@ -99,8 +97,8 @@ struct measure_classes {
 inline void require_valid(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   auto const k = classes.measures;
   require(k > 0 && capacity.size() == k && classes.values.size() == k * classes.size(), [&] {
-    return "classes: " + std::to_string(classes.size()) + " of " + std::to_string(k) + " measures do not go with " +
-           std::to_string(classes.values.size()) + " values and " + std::to_string(capacity.size()) + " capacities";
+    return sentence("classes: ", classes.size(), " of ", k, " measures do not go with ", classes.values.size(), " values and ",
+                    capacity.size(), " capacities");
   });
   constexpr auto largest = (std::numeric_limits<std::int64_t>::max)();
   std::vector<std::int64_t> left(k, largest);
@@ -108,19 +106,17 @@ inline void require_valid(measure_classes const& classes, std::span<std::int64_t
   for (std::size_t c = 0; c < classes.size(); ++c) {
     auto const count = classes.counts[c];
     auto const row = classes[c];
-    auto const name = [&](char const* what) { return std::string("classes.") + what + "[" + std::to_string(c) + "]"; };
-    require(count > 0 && count <= samples_left, [&] { return name("counts") + " = " + std::to_string(count) + " is 0 or too large"; });
+    auto const name = [&](char const* what) { return sentence(std::string("classes."), what, "[", c, "]"); };
+    require(count > 0 && count <= samples_left, [&] { return sentence(name("counts"), " = ", count, " is 0 or too large"); });
     samples_left -= count;
     require(std::any_of(row.begin(), row.end(), [](auto v) { return v > 0; }), [&] { return name("values") + " has no measure above 0"; });
     require(c == 0 || std::lexicographical_compare(classes[c - 1].begin(), classes[c - 1].end(), row.begin(), row.end()),
             [&] { return name("values") + " must be above its predecessor"; });
     for (std::size_t m = 0; m < k; ++m) {
-      require(row[m] >= 0 && row[m] <= capacity[m], [&] {
-        return name("values") + "[" + std::to_string(m) + "] = " + std::to_string(row[m]) + " must be in 0 ... capacity " +
-               std::to_string(capacity[m]);
-      });
+      require(row[m] >= 0 && row[m] <= capacity[m],
+              [&] { return sentence(name("values"), "[", m, "] = ", row[m], " must be in 0 ... capacity ", capacity[m]); });
       require(row[m] == 0 || count <= static_cast<std::uint64_t>(left[m] / row[m]),
-              [&] { return name("counts") + " = " + std::to_string(count) + " brings a sum to 2^63 or more"; });
+              [&] { return sentence(name("counts"), " = ", count, " brings a sum to 2^63 or more"); });
       left[m] -= row[m] * static_cast<std::int64_t>(count);
     }
   }

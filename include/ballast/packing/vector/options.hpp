@@ -51,15 +51,14 @@ struct portfolio_options {
 /// @param options  the options
 /// @throws invalid_input unless there is one capacity for each measure, every number is in range, and the policy does not cut samples
 inline void require_valid(sample_measures const& samples, vector_packing_options const& options) {
-  require(options.capacity.size() == samples.measures(), [&] {
-    return "capacity has " + std::to_string(options.capacity.size()) + " entries for " + std::to_string(samples.measures()) + " measures";
-  });
+  require(options.capacity.size() == samples.measures(),
+          [&] { return sentence("capacity has ", options.capacity.size(), " entries for ", samples.measures(), " measures"); });
   for (std::size_t m = 0; m < options.capacity.size(); ++m)
     require(options.capacity[m] > 0, [&] { return entry("capacity", m, options.capacity[m]) + " must be positive"; });
   require(options.oversize != oversize::truncate && options.oversize != oversize::split,
           [] { return std::string("oversize: a sample of several measures can be rejected, set aside or packed alone, but not cut"); });
   require(options.pack_count_multiple > 0 && options.pack_count_multiple <= std::uint64_t{1} << 62,
-          [&] { return "pack_count_multiple = " + std::to_string(options.pack_count_multiple) + " must be in 1 ... 2^62"; });
+          [&] { return sentence("pack_count_multiple = ", options.pack_count_multiple, " must be in 1 ... 2^62"); });
 }
 
 /// @brief Throws unless the options are in range.

@@ -60,8 +60,8 @@ template <index_type Index, class Solve>
     for (std::size_t i = 0; i < n; ++i) {
       if (samples.column(m)[i] <= o.capacity[m]) continue;
       require(o.oversize != oversize::reject, [&] {
-        return entry(("measures[" + std::to_string(m) + "]").c_str(), i, samples.column(m)[i]) + " exceeds " +
-               entry("capacity", m, o.capacity[m]) + " (see oversize policy)";
+        return sentence(entry(("measures[" + std::to_string(m) + "]").c_str(), i, samples.column(m)[i]), " exceeds ",
+                        entry("capacity", m, o.capacity[m]), " (see oversize policy)");
       });
       too_large[i] = true;
     }
