@@ -7,7 +7,6 @@
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 namespace ballast::inline v0_2::detail {

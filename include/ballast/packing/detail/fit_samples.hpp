@@ -15,7 +15,6 @@
 #include <limits>
 #include <ranges>
 #include <string>
-#include <utility>
 
 // One pass over the samples that applies the over-size policy and gives each remaining item to the caller.
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/partition/stage_cost.hpp>
 
 #include <algorithm>
@@ -136,14 +137,7 @@ struct callable_chain {
       if (cost(begin, high, stage) <= limit) return high;
       step = high - low;
     }
-    for (auto above = low + step; above - low > 1;) {
-      auto const middle = low + (above - low) / 2;
-      if (cost(begin, middle, stage) <= limit)
-        low = middle;
-      else
-        above = middle;
-    }
-    return low;
+    return first_where(low + 1, low + step, [&](std::size_t end) { return cost(begin, end, stage) > limit; }) - 1;
   }
 };
 

@@ -77,15 +77,7 @@ class tree_bounds {
   }
   /// The first position whose sample has room and time on a block of the level.
   [[nodiscard]] std::size_t boundary(std::size_t l, std::int64_t within, std::size_t end) const {
-    std::size_t low = 0;
-    while (low < end) {
-      auto const middle = low + (end - low) / 2;
-      if (fits_tokens(middle, l) && t_.at(middle, l) <= within)
-        end = middle;
-      else
-        low = middle + 1;
-    }
-    return low;
+    return first_where(std::size_t{0}, end, [&](std::size_t i) { return fits_tokens(i, l) && t_.at(i, l) <= within; });
   }
   [[nodiscard]] std::int64_t area(std::int64_t within) const {
     std::int64_t sum = 0;
