@@ -160,7 +160,5 @@ template <class Number>
 
 BALLAST_INSTANTIATE(basic_graph<std::int64_t> training_graph(transformer const&, std::int64_t const&, std::int64_t const&,
                                                              training_graph_options const&))
-BALLAST_INSTANTIATE(basic_graph<symbolic> training_graph(transformer const&, symbolic const&, symbolic const&,
-                                                         training_graph_options const&))
 
 }  // namespace ballast::inline v0_2
