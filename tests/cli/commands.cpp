@@ -93,7 +93,7 @@ TEST_CASE("pack runs the library's packer of that name and writes its packs", "[
     char hash[32];
     std::snprintf(hash, sizeof hash, "\"%016llx\"", static_cast<unsigned long long>(ballast::hash(plan.packs)));
     auto const json = read_whole(in / "d/e/plan.json");
-    CHECK(json.find("\"schema\": 1,") != std::string::npos);
+    CHECK(json.find("\"schema\": 2,") != std::string::npos);
     CHECK(json.find(hash) != std::string::npos);
     CHECK(r.out.find(hash) != std::string::npos);
     CHECK(r.out.find("\"naive\":{\"packs\":" + std::to_string(plans[0].second.packs.size())) != std::string::npos);
