@@ -27,6 +27,7 @@
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/core/histogram.hpp>
+#include <ballast/core/kept_memory.hpp>
 #include <ballast/core/keyed_item.hpp>
 #include <ballast/core/least_of.hpp>
 #include <ballast/core/lengths.hpp>

@@ -142,7 +142,7 @@ TEST_CASE("min_max_partition: stages that can only stay empty are not searched")
     min_max_partition(c.layers, o, ballast::token_cost{}, ws, many);
     require_valid(check_partition(std::span<std::uint32_t const>(many.boundaries), c.layers, o));
     REQUIRE((many.bottleneck == few.bottleneck && many.boundaries.size() == 100'001));
-    REQUIRE(ws.probe.reach.size() <= n + 2);  // a probe looks at each of these
+    REQUIRE(ballast::detail::memory_of(ws).probe.reach.size() <= n + 2);  // a probe looks at each of these
   }
 }
 

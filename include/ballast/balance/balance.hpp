@@ -55,10 +55,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 template <index_type Index, length_range R, cost_model Cost, cost_model Size>
 void balance(R const& items, balance_options const& options, Cost const& cost, Size const& size, balance_workspace<Index>& workspace,
              balanced_sets<Index>& out) {
-  auto& d = workspace.deal;
+  auto& d = detail::memory_of(workspace).deal;
   detail::prepare(items, options, cost, size, d);
   d.sort_by(d.cost);
-  detail::best_of_methods<Index> best(d, options, out, workspace.candidate);
+  detail::best_of_methods<Index> best(d, options, out, detail::memory_of(workspace).candidate);
   auto const longest_first = [&] {
     d.start();
     d.deal_to_least_loaded(d.order);

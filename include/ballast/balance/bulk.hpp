@@ -43,7 +43,7 @@ void bulk_longest_processing_time(histogram const& classes, std::uint64_t sets, 
                                   balance_runs& out) {
   require_valid(classes);
   detail::require_valid(balance_options{.sets = sets});
-  auto& ws = workspace;
+  auto& ws = detail::memory_of(workspace);
   auto const items = detail::sort_classes(classes, cost, ws);
   detail::deal_classes(classes, sets, ws, out);
   auto const top = [&](std::uint64_t i) {
@@ -88,9 +88,10 @@ void bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost con
                                   balance_runs& runs, balanced_sets<Index>& out) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require_index<Index>(n, "samples");
-  fold(lengths, workspace.classes, workspace.folds);
-  bulk_longest_processing_time(workspace.classes, sets, cost, workspace, runs);
-  detail::expand_sets(lengths, runs, workspace, out.sets);
+  auto& memory = detail::memory_of(workspace);
+  fold(lengths, memory.classes, memory.folds);
+  bulk_longest_processing_time(memory.classes, sets, cost, workspace, runs);
+  detail::expand_sets(lengths, runs, memory, out.sets);
   out.status = status::feasible;
   out.set_aside.clear();
   out.load = runs.load;

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/balance/detail/winner_tree.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/kept_memory.hpp>
 #include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
@@ -15,6 +16,17 @@
 /// @brief `dealt_sets`: items dealt to sets one by one, for planners in which balancing is one part.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+template <index_type Index>
+struct dealing_memory {
+  std::vector<keyed_item<Index>> sorted;
+  winner_tree<> tree;
+  std::vector<std::uint32_t> cheapest;
+  std::uint64_t base = 0;   ///< fewest items of a set under `equal`
+  std::uint64_t extra = 0;  ///< how many sets may still get one item more
+};
+}  // namespace detail
 
 /// @brief Items, and the sets that they are dealt to. For callers with their own order of items, their own rule, or sets that hold
 /// something already.
@@ -43,11 +55,7 @@ struct dealt_sets {
   std::vector<std::uint64_t> count;                         ///< by set: number of items
   std::vector<std::vector<keyed_item<Index>>> sorted_sets;  ///< by set: its items in order; written by `refine`
 
-  std::vector<keyed_item<Index>> sorted;  ///< private
-  detail::winner_tree<> tree;             ///< private
-  std::vector<std::uint32_t> cheapest;    ///< private
-  std::uint64_t base = 0;                 ///< private: fewest items of a set under `equal`
-  std::uint64_t extra = 0;                ///< private: how many sets may still get one item more
+  kept_memory<detail::dealing_memory<Index>> scratch;  ///< what dealing keeps
 
   /// @brief Number of items. @return the size of `cost`
   [[nodiscard]] std::size_t items() const noexcept { return cost.size(); }
@@ -58,12 +66,14 @@ struct dealt_sets {
     load.assign(k, 0);
     room.assign(k, capacity);
     count.assign(k, 0);
-    base = items() / sets;
-    extra = items() % sets;
+    auto& memory = detail::memory_of(scratch);
+    memory.base = items() / sets;
+    memory.extra = items() % sets;
   }
   /// @brief Whether `max_items` and `equal` allow one more item in a set. @param s number of the set
   [[nodiscard]] bool open(std::size_t s) const {
-    return (max_items == 0 || count[s] < max_items) && (!equal || count[s] < base || (count[s] == base && extra > 0));
+    auto const& memory = detail::memory_of(scratch);
+    return (max_items == 0 || count[s] < max_items) && (!equal || count[s] < memory.base || (count[s] == memory.base && memory.extra > 0));
   }
   /// @brief The size that a set has room for. @param s number of the set @return the size, or -1 if the set is not open
   [[nodiscard]] std::int64_t room_of(std::size_t s) const { return open(s) ? room[s] : -1; }
@@ -72,7 +82,8 @@ struct dealt_sets {
     set_of[i] = static_cast<std::uint32_t>(s);
     load[s] += cost[i];
     room[s] -= size[i];  // this cannot overflow: sums of sizes stay below 2^63
-    if (++count[s] > base && equal) --extra;
+    auto& memory = detail::memory_of(scratch);
+    if (++count[s] > memory.base && equal) --memory.extra;
   }
   /// @brief Deals items in order, each to the best set with room for it; an item without one stays in no set.
   /// @param in_order  the items, in the order in which they are dealt
@@ -82,15 +93,17 @@ struct dealt_sets {
   /// O(items log sets); O(items * sets) if few sets have room.
   template <class Better, class OnPut>
   void deal_in_order(std::span<keyed_item<Index> const> in_order, Better const& better, OnPut const& on_put) {
+    auto& memory = detail::memory_of(scratch);
+    auto& tree = memory.tree;
     auto const rebuild = [&] { tree.build(load.size(), [&](std::size_t s) { return room_of(s); }, better); };
     rebuild();
     for (auto const& [key, i] : in_order) {
       auto const s = tree.find(size[i], better);
       if (s == none) continue;
-      auto const had_extra = extra > 0;
+      auto const had_extra = memory.extra > 0;
       put(i, s);
       on_put(i, s);
-      if (equal && had_extra && extra == 0)
+      if (equal && had_extra && memory.extra == 0)
         rebuild();  // every set with the smaller count is closed now
       else
         tree.update(s, room_of(s), better);
@@ -104,7 +117,7 @@ struct dealt_sets {
   void sort_by(std::vector<std::int64_t> const& key) {
     order.resize(items());
     for (std::size_t i = 0; i < items(); ++i) order[i] = {key[i], static_cast<Index>(i)};
-    sort_largest_first(order, sorted);
+    sort_largest_first(order, detail::memory_of(scratch).sorted);
   }
 };
 

@@ -52,7 +52,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 template <index_type Index, length_range R, cost_model Cost, cost_model Size>
 void longest_processing_time(R const& items, balance_options const& options, Cost const& cost, Size const& size,
                              balance_workspace<Index>& workspace, balanced_sets<Index>& out) {
-  detail::balance_by([](auto& d) { d.deal_to_least_loaded(d.order); }, items, options, cost, size, workspace.deal, out);
+  detail::balance_by([](auto& d) { d.deal_to_least_loaded(d.order); }, items, options, cost, size, detail::memory_of(workspace).deal, out);
 }
 
 }  // namespace ballast::inline v0_2

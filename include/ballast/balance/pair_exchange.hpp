@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/balance/dealt_sets.hpp>
 #include <ballast/balance/detail/pair_exchanger.hpp>
+#include <ballast/core/kept_memory.hpp>
 
 #include <cstdint>
 
@@ -13,9 +14,7 @@ namespace ballast::inline v0_2 {
 /// @brief Scratch memory of `exchange_pairs`, kept between calls.
 /// @tparam Index  type of the item numbers
 template <index_type Index = std::uint32_t>
-struct pair_exchange_workspace {
-  detail::pair_exchanger<Index> exchange;  ///< private
-};
+using pair_exchange_workspace = kept_memory<detail::pair_exchanger<Index>>;
 
 /// @brief Lowers the largest load of refined sets further: the most loaded set exchanges up to two items for up to two items of one of the
 /// least loaded sets.
@@ -37,7 +36,7 @@ struct pair_exchange_workspace {
 /// This library.
 template <index_type Index>
 void exchange_pairs(dealt_sets<Index>& sets, std::int64_t enough, pair_exchange_workspace<Index>& workspace) {
-  workspace.exchange(sets, enough);
+  detail::memory_of(workspace)(sets, enough);
 }
 
 }  // namespace ballast::inline v0_2

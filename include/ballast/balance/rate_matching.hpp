@@ -64,7 +64,7 @@ void rate_matching(R const& items, balance_options const& options, Cost const& c
                    balance_workspace<Index>& workspace, balanced_sets<Index>& out) {
   require(options.target == rate_target::mean || options.capacity > 0,
           [] { return std::string("rate_target::capacity needs a capacity"); });
-  auto& d = workspace.deal;
+  auto& d = detail::memory_of(workspace).deal;
   detail::prepare(items, options, cost, size, d);
   auto const total_part = weigh(items, part, "items", "part", d.part);
   detail::deal_by_rate(d, total_part, options.target);

@@ -48,7 +48,7 @@ namespace ballast::inline v0_2 {
 template <index_type Index, length_range R, cost_model Cost, cost_model Size>
 void refine(R const& items, balance_options const& options, Cost const& cost, Size const& size, balance_workspace<Index>& workspace,
             balanced_sets<Index>& plan, refinement const& how = {}) {
-  auto& d = workspace.deal;
+  auto& d = detail::memory_of(workspace).deal;
   detail::prepare(items, options, cost, size, d);
   if (plan.status != status::feasible) return;
   require(plan.sets.size() == options.sets,

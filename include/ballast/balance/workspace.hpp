@@ -4,6 +4,7 @@
 #include <ballast/balance/detail/winner_tree.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/core/classes.hpp>
+#include <ballast/core/kept_memory.hpp>
 
 #include <cstdint>
 #include <vector>
@@ -13,32 +14,41 @@
 
 namespace ballast::inline v0_2 {
 
+namespace detail {
+
+template <index_type Index>
+struct balance_memory {
+  detail::deal<Index> deal;
+  balanced_sets<Index> candidate;  ///< the plan that `balance` compares
+};
+
+struct bulk_balance_memory {
+  histogram classes;
+  fold_workspace folds;
+  std::vector<std::int64_t> costs;     ///< by class
+  std::vector<std::uint64_t> order;    ///< classes, most expensive first
+  std::vector<std::uint64_t> ends;     ///< number of items up to and including each class of `order`
+  std::vector<std::int64_t> prefix;    ///< cost of these items
+  std::vector<std::uint64_t> given;    ///< by set, items of the current class
+  std::vector<std::uint32_t> touched;  ///< sets that got items of the current class
+  winner_tree<> tree;
+  std::vector<std::uint32_t> class_of;   ///< by length
+  std::vector<std::uint64_t> first_run;  ///< by class, the run that takes its next sample
+  std::vector<std::uint64_t> next;       ///< by run, position of its next member
+  std::vector<std::uint64_t> last;       ///< by run, end of its members
+  std::vector<std::uint64_t> used;       ///< by set, members of the runs so far
+};
+
+}  // namespace detail
+
 /// @brief Scratch memory of the balancers. A caller who plans every step keeps one: calls after the first then allocate nothing as long as
 /// the input does not grow.
 /// @tparam Index  type of the item indices
 template <index_type Index = std::uint32_t>
-struct balance_workspace {
-  detail::deal<Index> deal;        ///< private
-  balanced_sets<Index> candidate;  ///< private: the plan that `balance` compares
-};
+using balance_workspace = kept_memory<detail::balance_memory<Index>>;
 
 /// @brief Scratch memory of `bulk_longest_processing_time`, kept between calls.
-struct bulk_balance_workspace {
-  histogram classes;                     ///< private
-  fold_workspace folds;                  ///< private
-  std::vector<std::int64_t> costs;       ///< private: by class
-  std::vector<std::uint64_t> order;      ///< private: classes, most expensive first
-  std::vector<std::uint64_t> ends;       ///< private: number of items up to and including each class of `order`
-  std::vector<std::int64_t> prefix;      ///< private: cost of these items
-  std::vector<std::uint64_t> given;      ///< private: by set, items of the current class
-  std::vector<std::uint32_t> touched;    ///< private: sets that got items of the current class
-  detail::winner_tree<> tree;            ///< private
-  std::vector<std::uint32_t> class_of;   ///< private: by length
-  std::vector<std::uint64_t> first_run;  ///< private: by class, the run that takes its next sample
-  std::vector<std::uint64_t> next;       ///< private: by run, position of its next member
-  std::vector<std::uint64_t> last;       ///< private: by run, end of its members
-  std::vector<std::uint64_t> used;       ///< private: by set, members of the runs so far
-};
+using bulk_balance_workspace = kept_memory<detail::bulk_balance_memory>;
 
 namespace detail {
 

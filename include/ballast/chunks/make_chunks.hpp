@@ -5,6 +5,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/executor.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/kept_memory.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/weigh.hpp>
@@ -102,13 +103,18 @@ template <length_range R>
   return pieces;
 }
 
+namespace detail {
+template <index_type Index>
+struct chunking_memory {
+  packing_workspace<Index> packer;
+  packing<Index> packed;
+};
+}  // namespace detail
+
 /// @brief Scratch memory of `make_chunks`, for callers who cut every batch.
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
-struct chunking_workspace {
-  packing_workspace<Index> scratch;  ///< private
-  packing<Index> packed;             ///< private
-};
+using chunking_workspace = kept_memory<detail::chunking_memory<Index>>;
 
 /// @brief Cuts a batch into chunks in caller-owned memory. The overload without `workspace` says what it computes.
 /// @param lengths    sample lengths in tokens, each at least 1; may be empty
@@ -119,10 +125,10 @@ struct chunking_workspace {
 template <index_type Index, length_range R>
 void make_chunks(R const& lengths, chunking_options const& options, chunking_workspace<Index>& workspace, chunking<Index>& out) {
   auto const pieces = require_chunks(lengths, options);
-  best_fit_decreasing(lengths, {.capacity = options.size, .oversize = oversize::set_aside}, token_cost{}, workspace.scratch,
-                      workspace.packed);
-  auto const& packs = workspace.packed.packs;
-  auto const& cut = workspace.packed.set_aside;
+  auto& [packer, packed] = detail::memory_of(workspace);
+  best_fit_decreasing(lengths, {.capacity = options.size, .oversize = oversize::set_aside}, token_cost{}, packer, packed);
+  auto const& packs = packed.packs;
+  auto const& cut = packed.set_aside;
   auto const at = read_by_position(lengths);
   auto const alone = packs.size(), chunks = alone + static_cast<std::size_t>(pieces), whole = packs.members.size();
   // every size is known, so memory that is used again is not cleared
@@ -144,8 +150,8 @@ void make_chunks(R const& lengths, chunking_options const& options, chunking_wor
     }
     out.chains.offsets[++chain] = chunk;
   }
-  out.count = {static_cast<std::int64_t>(chunks), workspace.packed.count.lower_bound + pieces};
-  out.bound = workspace.packed.bound;
+  out.count = {static_cast<std::int64_t>(chunks), packed.count.lower_bound + pieces};
+  out.bound = packed.bound;
 }
 
 /// @brief Cuts a batch into chunks: long samples into pieces of `size` tokens and a rest, short ones packed by best-fit decreasing.

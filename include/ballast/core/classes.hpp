@@ -3,6 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/fold_values.hpp>
 #include <ballast/core/histogram.hpp>
+#include <ballast/core/kept_memory.hpp>
 #include <ballast/core/lengths.hpp>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ void fold(R const& lengths, histogram& out, fold_workspace& workspace) {
   auto const at = read_by_position(lengths);
   // Most lengths are short: this limit skips the pass that would find the longest.
   auto const limit = (std::min)(longest_for_a_table(n), std::int64_t{16383});
-  if (fold_by_table(at, n, limit, false, out, workspace.table)) return;
+  if (fold_by_table(at, n, limit, false, out, detail::memory_of(workspace).table)) return;
   fold(at, n, extent_of(lengths).longest, out, workspace);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/histogram.hpp>
+#include <ballast/core/kept_memory.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,11 +14,15 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Scratch memory of `fold`, for callers who fold in every step.
-struct fold_workspace {
-  std::vector<std::uint32_t> table;  ///< private
-  std::vector<std::int64_t> sorted;  ///< private
+namespace detail {
+struct fold_memory {
+  std::vector<std::uint32_t> table;
+  std::vector<std::int64_t> sorted;
 };
+}  // namespace detail
+
+/// @brief Scratch memory of `fold`, for callers who fold in every step.
+using fold_workspace = kept_memory<detail::fold_memory>;
 
 /// @brief The largest value for which counting in a table is faster than sorting.
 /// @param samples  number of values
@@ -86,9 +91,9 @@ template <class Values>
 /// O(count) if `longest` is at most about 8 count and at most 2^24, O(count log count) otherwise.
 template <class Values>
 void fold(Values const& values, std::size_t count, std::int64_t longest, histogram& out, fold_workspace& workspace) {
-  if (longest <= longest_for_a_table(count) && fold_by_table(values, count, longest, true, out, workspace.table)) return;
+  if (longest <= longest_for_a_table(count) && fold_by_table(values, count, longest, true, out, detail::memory_of(workspace).table)) return;
   out.clear();
-  auto& sorted = workspace.sorted;
+  auto& sorted = detail::memory_of(workspace).sorted;
   sorted.resize(count);
   for (std::size_t i = 0; i < count; ++i) sorted[i] = static_cast<std::int64_t>(values[i]);
   std::sort(sorted.data(), sorted.data() + sorted.size());

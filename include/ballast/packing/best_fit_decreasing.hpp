@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/kept_memory.hpp>
 #include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/detail/scatter.hpp>
 
@@ -8,21 +9,17 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Scratch memory of `best_fit_decreasing` and `pack`. A caller who plans every step keeps one: calls after the first then allocate
-/// nothing as long as the input does not grow.
-/// @tparam Index  type of the sample indices
-template <index_type Index = std::uint32_t>
-struct packing_workspace {
-  detail::driver_workspace<Index> driver;      ///< private
-  detail::bulk_workspace bulk;                 ///< private
-  detail::scatter_workspace<Index> positions;  ///< private
-  detail::pooled_memory searches;              ///< private
-};
-
 namespace detail {
+template <index_type Index>
+struct packing_memory {
+  driver_workspace<Index> driver;
+  bulk_workspace bulk;
+  scatter_workspace<Index> positions;
+  pooled_memory searches;
+};
 template <index_type Index, class Executor>
 struct best_fit_decreasing_solver {
-  packing_workspace<Index>& ws;
+  packing_memory<Index>& ws;
   Executor const& executor;
   template <class Weights>
   void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
@@ -31,6 +28,12 @@ struct best_fit_decreasing_solver {
   }
 };
 }  // namespace detail
+
+/// @brief Scratch memory of `best_fit_decreasing` and `pack`. A caller who plans every step keeps one: calls after the first then allocate
+/// nothing as long as the input does not grow.
+/// @tparam Index  type of the sample indices
+template <index_type Index = std::uint32_t>
+using packing_workspace = kept_memory<detail::packing_memory<Index>>;
 
 /// @brief Packs by best-fit decreasing, into caller-owned memory.
 ///
@@ -46,8 +49,8 @@ struct best_fit_decreasing_solver {
 template <index_type Index, length_range R, cost_model Cost, executor Executor = serial>
 void best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost, packing_workspace<Index>& workspace,
                          packing<Index>& out, Executor const& executor = {}) {
-  detail::drive<Index>(lengths, options, cost, detail::best_fit_decreasing_solver<Index, Executor>{workspace, executor}, workspace.driver,
-                       out);
+  auto& memory = detail::memory_of(workspace);
+  detail::drive<Index>(lengths, options, cost, detail::best_fit_decreasing_solver<Index, Executor>{memory, executor}, memory.driver, out);
 }
 
 /// @brief Packs by best-fit decreasing: each sample, longest first, goes into the fullest pack that has room for it.

@@ -134,7 +134,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   packing_workspace<Index> workspace;
   packing<Index> out;
   detail::search_rule const rule{limits};
-  detail::drive<Index>(lengths, options, cost, detail::search_solver<Index>{options, rule, workspace}, workspace.driver, out);
+  auto& memory = detail::memory_of(workspace);
+  detail::drive<Index>(lengths, options, cost, detail::search_solver<Index>{options, rule, memory}, memory.driver, out);
   return out;
 }
 /// @brief The same for tokens.

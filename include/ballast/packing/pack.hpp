@@ -69,7 +69,8 @@ template <index_type Index, length_range R, cost_model Cost>
 void pack(R const& lengths, packing_options const& options, Cost const& cost, search_limits const& limits,
           packing_workspace<Index>& workspace, packing<Index>& out) {
   auto const rule = detail::pack_rule(std::uint64_t{std::ranges::size(lengths)}, limits);
-  detail::drive<Index>(lengths, options, cost, detail::search_solver<Index>{options, rule, workspace}, workspace.driver, out);
+  auto& memory = detail::memory_of(workspace);
+  detail::drive<Index>(lengths, options, cost, detail::search_solver<Index>{options, rule, memory}, memory.driver, out);
 }
 
 /// @brief Packs samples by best-fit decreasing and, if that is not proven good enough, by a search of about a second at most.

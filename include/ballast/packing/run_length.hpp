@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/kept_memory.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/packing/detail/bulk_best_fit.hpp>
 #include <ballast/packing/detail/driver.hpp>
@@ -51,23 +52,22 @@ template <class = when_called>
   return {verdict.status, verdict.count, verdict.bound, verdict.status == status::feasible ? items.tokens : 0, items.set_aside};
 }
 
-/// @brief Scratch memory of `plan_best_fit_decreasing`, for callers who plan every step.
-struct plan_workspace {
-  detail::bulk_workspace bulk;     ///< private
-  std::vector<pack_block> blocks;  ///< private
-};
-
 namespace detail {
 
-// Plans everything of `out` but its runs, which stay in `workspace.bulk.runs`; calls `ready()` as soon as they are there, before the
+struct runs_memory {
+  bulk_workspace bulk;
+  std::vector<pack_block> blocks;
+};
+
+// Plans everything of `out` but its runs, which stay in `memory.bulk.runs`; calls `ready()` as soon as they are there, before the
 // blocks.
 template <class Ready>
-void plan_runs(histogram const& lengths, packing_options const& options, plan_workspace& workspace, pack_runs& out, Ready const& ready) {
+void plan_runs(histogram const& lengths, packing_options const& options, runs_memory& memory, pack_runs& out, Ready const& ready) {
   require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
     return std::string("a plan of runs takes no over-size policy and no demanded number of packs: use best_fit_decreasing on the lengths");
   });
   auto const items = apply_oversize(lengths, options);
-  auto& [bulk, blocks] = workspace;
+  auto& [bulk, blocks] = memory;
   out.capacity = round_down(options.capacity, options.pack_multiple);
   out.sample_multiple = options.sample_multiple;
   out.samples = items.weights.samples();
@@ -86,6 +86,9 @@ void plan_runs(histogram const& lengths, packing_options const& options, plan_wo
 
 }  // namespace detail
 
+/// @brief Scratch memory of `plan_best_fit_decreasing`, for callers who plan every step.
+using plan_workspace = kept_memory<detail::runs_memory>;
+
 /// @brief Plans best-fit decreasing on a histogram of lengths, into caller-owned memory.
 ///
 /// @param lengths    histogram of sample lengths in tokens
@@ -95,8 +98,9 @@ void plan_runs(histogram const& lengths, packing_options const& options, plan_wo
 /// @throws invalid_input as the other overload
 template <class = when_called>
 inline void plan_best_fit_decreasing(histogram const& lengths, packing_options const& options, plan_workspace& workspace, pack_runs& out) {
-  auto const& runs = workspace.bulk.runs;
-  detail::plan_runs(lengths, options, workspace, out, [&] { out.runs.assign(runs.begin(), runs.end()); });
+  auto& memory = detail::memory_of(workspace);
+  auto const& runs = memory.bulk.runs;
+  detail::plan_runs(lengths, options, memory, out, [&] { out.runs.assign(runs.begin(), runs.end()); });
 }
 
 /// @brief Plans best-fit decreasing on a histogram of lengths, and returns the plan as runs.

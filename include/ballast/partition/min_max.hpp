@@ -29,7 +29,7 @@ template <index_type Index, length_range R, cost_model Cost>
 void min_max_partition(R const& layers, partition_options const& options, Cost const& cost, partition_workspace& workspace,
                        staged<Index>& out) {
   require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
-  auto& d = workspace.chain;
+  auto& d = detail::memory_of(workspace).chain;
   detail::load_chain(layers, options, cost, d);
   d.used = d.useful_stages();
   detail::least_bottleneck(workspace, out);

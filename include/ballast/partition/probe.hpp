@@ -64,7 +64,7 @@ void min_max_partition(std::uint64_t layers, partition_options const& options, C
                        staged<Index>& out) {
   auto const chain = detail::weighed_chain<Index>(layers, options, cost);
   if (detail::lacks_layers(chain, out)) return;
-  auto& w = workspace.probe;
+  auto& w = detail::memory_of(workspace).probe;
   detail::finish(detail::least_limit(chain, 0, unaffordable - 1, w), {}, chain.layers(), w, 1, out);
 }
 

@@ -39,8 +39,8 @@ template <index_type Index, class Charge>
     plan.bottleneck.value = o.limit;
     return {};
   }
-  auto const& d = workspace.chain;
-  auto& w = workspace.probe;
+  auto const& d = detail::memory_of(workspace).chain;
+  auto& w = detail::memory_of(workspace).probe;
   sum_state sums;
   auto const limit = (std::max)(least, o.limit);
   auto const charge_by = [&](auto const& chain) {
@@ -107,7 +107,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   partition_workspace workspace;
   balanced_stages<Index> out;
   require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
-  detail::load_chain(layers, options, cost, workspace.chain);
+  detail::load_chain(layers, options, cost, detail::memory_of(workspace).chain);
   auto const square = [](auto const& chain, std::size_t begin, std::size_t end, std::size_t stage) {
     auto const load = static_cast<std::uint64_t>(chain.cost(begin, end, stage));
     return multiply(load, load);
@@ -140,7 +140,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   lean_stages<Index> out;
   auto const n = static_cast<std::size_t>(std::ranges::size(layers));
   require_index<Index>(n, "layers");
-  detail::load_chain(layers, options, cost, workspace.chain);
+  detail::load_chain(layers, options, cost, detail::memory_of(workspace).chain);
   static_cast<void>(detail::require_volumes(volume, n, options.stages));
   detail::crossing const crossing{volume};
   auto const sum = static_cast<std::int64_t>(detail::least_charge(options, crossing, workspace, out.partition).low);

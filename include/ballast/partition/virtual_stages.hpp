@@ -58,7 +58,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   staged<Index> out;
   detail::cut_every_stage(layers, {.stages = p * v, .min_layers = options.min_layers}, cost, workspace, out);
   if (out.status != status::feasible) return out;
-  auto const& d = workspace.chain;
+  auto const& d = detail::memory_of(workspace).chain;
   auto const n = d.layers, q = static_cast<std::size_t>(p * v);
   if (n == 0) return out;
 
@@ -84,8 +84,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
         auto const load = static_cast<std::uint64_t>(d.work[end] - d.work[begin]);
         return multiply(load, load);
       },
-      sums, workspace.probe));
-  search.descend(workspace.probe.plan);
+      sums, detail::memory_of(workspace).probe));
+  search.descend(detail::memory_of(workspace).probe.plan);
   search.kick(options.seed, bound.cost);
   out.bottleneck = {search.value(), bound.cost};
   out.bound = bound.bound;

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/kept_memory.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/pipeline/detail/chain_bound.hpp>
 #include <ballast/pipeline/detail/list_rules.hpp>
@@ -49,13 +50,17 @@ struct scheduled_pipeline {
   pipeline_shortage shortage;                            ///< why it is infeasible; zeros if it is feasible
 };
 
-/// @brief Scratch memory of `list_schedule`. Keep one if you schedule often.
-struct list_workspace {
-  detail::work_table works;          ///< private
-  detail::list_rules rules;          ///< private
-  detail::list_memory runner;        ///< private
-  detail::chain_bound_memory bound;  ///< private
+namespace detail {
+struct list_schedule_memory {
+  work_table works;
+  list_rules rules;
+  list_memory runner;
+  chain_bound_memory bound;
 };
+}  // namespace detail
+
+/// @brief Scratch memory of `list_schedule`. Keep one if you schedule often.
+using list_workspace = kept_memory<detail::list_schedule_memory>;
 
 /// @brief Schedules chains in caller-owned memory. The overload without `workspace` says what it computes.
 /// @param chains     chains of micro-batches in the order of their forwards
@@ -67,21 +72,21 @@ struct list_workspace {
 template <stage_work_model Work>
 void list_schedule(groups<std::uint32_t> const& chains, list_options const& options, Work const& work, list_workspace& workspace,
                    scheduled_pipeline& out) {
-  auto const stages = detail::check_list(chains, options.stages, options.capacity, options.warm_up, workspace.runner.places);
-  workspace.works.load(stages, chains.members.size(), work);
-  workspace.rules.load(chains, workspace.works, options.capacity, options.warm_up);
+  auto& memory = detail::memory_of(workspace);
+  auto const stages = detail::check_list(chains, options.stages, options.capacity, options.warm_up, memory.runner.places);
+  memory.works.load(stages, chains.members.size(), work);
+  memory.rules.load(chains, memory.works, options.capacity, options.warm_up);
   out.shortage = {};
   for (std::size_t s = 0; s < stages; ++s)
-    if (auto const& most = workspace.rules.stages[s]; most.needed > most.capacity) {
+    if (auto const& most = memory.rules.stages[s]; most.needed > most.capacity) {
       out.status = status::infeasible;
       out.shortage = {s, most.neediest, most.capacity, most.needed};
       out.order = {};
       out.timeline = {};
       return;
     }
-  detail::list_runner<>(chains, workspace.works, workspace.rules, options.tie, options.events, workspace.runner, out.order, out.timeline)
-      .run();
-  auto const bound = detail::bound_of(workspace.works, chains, workspace.bound);
+  detail::list_runner<>(chains, memory.works, memory.rules, options.tie, options.events, memory.runner, out.order, out.timeline).run();
+  auto const bound = detail::bound_of(memory.works, chains, memory.bound);
   out.timeline.makespan.lower_bound = bound.time;
   out.timeline.bound = bound.bound;
   out.status = status::feasible;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/kept_memory.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/pipeline/detail/check_chains.hpp>
 #include <ballast/pipeline/detail/check_order.hpp>
@@ -28,15 +29,19 @@ struct pipeline_options {
   bool events = false;              ///< whether the result lists every task with its times
 };
 
-/// @brief Scratch memory of the simulator. Keep one if you simulate often.
-struct pipeline_workspace {
-  detail::work_table works;           ///< private
-  detail::runner_memory runner;       ///< private
-  detail::order_bound_memory bound;   ///< private
-  std::vector<std::uint64_t> counts;  ///< private
-  detail::chain_scratch chains;       ///< private
-  pipeline_timeline timeline;         ///< private
+namespace detail {
+struct simulation_memory {
+  work_table works;
+  runner_memory runner;
+  order_bound_memory bound;
+  std::vector<std::uint64_t> counts;
+  chain_scratch chains;
+  pipeline_timeline timeline;
 };
+}  // namespace detail
+
+/// @brief Scratch memory of the simulator. Keep one if you simulate often.
+using pipeline_workspace = kept_memory<detail::simulation_memory>;
 
 /// @brief Simulates an order of tasks in caller-owned memory. The overload without `workspace` says what it computes.
 /// @param order      tasks of each stage, in order
@@ -47,13 +52,14 @@ struct pipeline_workspace {
 /// @throws invalid_input as the other overload; `out` is then unchanged
 template <stage_work_model Work>
 void simulate_order(pipeline_order const& order, Work const& work, bool events, pipeline_workspace& workspace, pipeline_timeline& out) {
-  auto const split = detail::check_order(order, workspace.counts);
-  detail::check_chains(order, workspace.chains);
-  workspace.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
+  auto& memory = detail::memory_of(workspace);
+  auto const split = detail::check_order(order, memory.counts);
+  detail::check_chains(order, memory.chains);
+  memory.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
   // The result is written to `out` only at the end: a task of the order may wait for itself.
-  detail::order_runner<>(order, workspace.works, events, workspace.runner, workspace.timeline).run();
-  auto const bound = detail::bound_of(order, workspace.works, split, workspace.bound);
-  std::swap(out, workspace.timeline);
+  detail::order_runner<>(order, memory.works, events, memory.runner, memory.timeline).run();
+  auto const bound = detail::bound_of(order, memory.works, split, memory.bound);
+  std::swap(out, memory.timeline);
   out.makespan.lower_bound = bound.time;
   out.bound = bound.bound;
 }

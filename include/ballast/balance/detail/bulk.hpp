@@ -43,7 +43,7 @@ namespace ballast::inline v0_2::detail {
 
 /// Weighs the classes and sorts them, most expensive first; returns the number of items. Throws if the sum of costs reaches 2^63.
 template <cost_model Cost>
-std::uint64_t sort_classes(histogram const& classes, Cost const& cost, bulk_balance_workspace& ws) {
+std::uint64_t sort_classes(histogram const& classes, Cost const& cost, bulk_balance_memory& ws) {
   auto const kinds = classes.lengths.size();
   static_cast<void>(weigh(classes.lengths, cost, "items", "cost", ws.costs));
   ws.order.resize(kinds);
@@ -69,7 +69,7 @@ std::uint64_t sort_classes(histogram const& classes, Cost const& cost, bulk_bala
 
 /// Deals the sorted classes to the sets.
 template <class = when_called>
-inline void deal_classes(histogram const& classes, std::uint64_t sets, bulk_balance_workspace& ws, balance_runs& out) {
+inline void deal_classes(histogram const& classes, std::uint64_t sets, bulk_balance_memory& ws, balance_runs& out) {
   auto const k = static_cast<std::size_t>(sets);
   auto& load = out.loads;
   load.assign(k, 0);
@@ -115,7 +115,7 @@ inline void deal_classes(histogram const& classes, std::uint64_t sets, bulk_bala
 
 /// Writes the samples of runs, whose classes are in the workspace, into their sets; of equal samples, lower indices go to lower sets.
 template <index_type Index, length_range R>
-void expand_sets(R const& lengths, balance_runs const& runs, bulk_balance_workspace& ws, groups<Index>& out) {
+void expand_sets(R const& lengths, balance_runs const& runs, bulk_balance_memory& ws, groups<Index>& out) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const k = runs.loads.size();
   auto const& classes = ws.classes;

@@ -46,7 +46,7 @@ void search_exchanges(std::size_t sets, refinement const& how, std::int64_t enou
 template <index_type Index, class Attempt, class Perform>
 void search_exchanges(dealt_sets<Index>& d, refinement const& how, std::int64_t enough, Attempt const& attempt, Perform const& perform) {
   search_exchanges(
-      d.load.size(), how, enough, d.cheapest, [&](std::uint32_t s) { return d.load[s]; },
+      d.load.size(), how, enough, memory_of(d.scratch).cheapest, [&](std::uint32_t s) { return d.load[s]; },
       [&](std::uint32_t x, std::uint32_t y) { return d.load[y] + (d.load[x] - d.load[y]) / 2; }, attempt, perform);
 }
 

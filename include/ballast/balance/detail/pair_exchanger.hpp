@@ -49,7 +49,7 @@ class pair_exchanger {
     std::sort(out.begin(), out.end(), [](pick const& a, pick const& b) { return a.cost != b.cost ? a.cost > b.cost : a.at < b.at; });
   }
   void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y, std::int64_t& best) {
-    if (y == d.cheapest.front()) list(d, x, given_);  // the first partner of a round
+    if (y == memory_of(d.scratch).cheapest.front()) list(d, x, given_);  // the first partner of a round
     list(d, y, taken_);
     auto const half = (d.load[x] - d.load[y]) / 2;
     std::size_t nearest = 0;  // both lists descend, and so does the choice that would balance the two sets

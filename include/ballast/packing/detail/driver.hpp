@@ -73,7 +73,8 @@ template <index_type Index, length_range R, cost_model Cost>
   auto const length_at = read_by_position(lengths);
   auto const as_they_are = std::same_as<Cost, token_cost> && o.sample_multiple == 1;
   auto const largest = largest_item(o);
-  if (as_they_are && fold_by_table(length_at, n, (std::min)(largest, longest_for_a_table(n)), false, ws.classes, ws.folds.table)) {
+  if (as_they_are &&
+      fold_by_table(length_at, n, (std::min)(largest, longest_for_a_table(n)), false, ws.classes, memory_of(ws.folds).table)) {
     ws.tokens = ws.classes.tokens();
     return true;
   }

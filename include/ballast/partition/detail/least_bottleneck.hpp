@@ -64,8 +64,8 @@ void pad(chain_data const& d, staged<Index>& out) {
 /// Computes the least bottleneck of a loaded chain; the state of the search stays in the workspace.
 template <index_type Index>
 void least_bottleneck(partition_workspace& workspace, staged<Index>& out) {
-  auto const& d = workspace.chain;
-  auto& w = workspace.probe;
+  auto const& d = memory_of(workspace).chain;
+  auto& w = memory_of(workspace).probe;
   if (auto const reason = impossible(d, d.weighted.size()); reason.first != partition_bound::none)
     return refuse(reason, d.units_per_1, out);
   if (d.plain()) {
@@ -80,7 +80,7 @@ void least_bottleneck(partition_workspace& workspace, staged<Index>& out) {
 template <index_type Index, length_range R, cost_model Cost>
 void cut_every_stage(R const& layers, partition_options const& o, Cost const& cost, partition_workspace& workspace, staged<Index>& out) {
   require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
-  load_chain(layers, o, cost, workspace.chain);
+  load_chain(layers, o, cost, memory_of(workspace).chain);
   least_bottleneck(workspace, out);
 }
 

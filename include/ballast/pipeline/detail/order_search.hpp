@@ -41,7 +41,7 @@ class order_search {
         choice_{std::vector<std::uint32_t>(chains.size()), {}} {
     count_.spend(1);  // that of `best`
     std::iota(choice_.chains.begin(), choice_.chains.end(), 0U);
-    for (auto const& on : workspace.rules.stages) choice_.warm_up.push_back(on.warm_up);
+    for (auto const& on : memory_of(workspace).rules.stages) choice_.warm_up.push_back(on.warm_up);
   }
 
   void run() {
@@ -65,9 +65,9 @@ class order_search {
     count_.spend(1);
     order_.clear();
     for (auto const c : choice.chains) order_.push_back(chains_[c]);
-    for (std::size_t s = 0; s < choice.warm_up.size(); ++s) workspace_.rules.stages[s].warm_up = choice.warm_up[s];
-    list_runner<>(order_, workspace_.works, workspace_.rules, options_.tie, options_.events, workspace_.runner, trial_.order,
-                  trial_.timeline)
+    for (std::size_t s = 0; s < choice.warm_up.size(); ++s) memory_of(workspace_).rules.stages[s].warm_up = choice.warm_up[s];
+    list_runner<>(order_, memory_of(workspace_).works, memory_of(workspace_).rules, options_.tie, options_.events,
+                  memory_of(workspace_).runner, trial_.order, trial_.timeline)
         .run();
     if (trial_.timeline.makespan.value > best_.timeline.makespan.value) return;
     choice_ = std::move(choice);
@@ -77,12 +77,12 @@ class order_search {
 
   // By the work of a chain: from the shortest at both ends to the longest in the middle, descending, short and long in turn, ascending.
   [[nodiscard]] std::array<std::vector<std::uint32_t>, 4> start_orders() const {
-    auto const count = chains_.size(), stages = workspace_.works.virtual_stages;
+    auto const count = chains_.size(), stages = memory_of(workspace_).works.virtual_stages;
     std::vector<std::int64_t> work(count);
     for (std::size_t c = 0; c < count; ++c)
       for (auto const m : chains_[c])
         for (std::size_t s = 0; s < stages; ++s) {
-          auto const& w = workspace_.works.works[m * stages + s];
+          auto const& w = memory_of(workspace_).works.works[m * stages + s];
           work[c] += w.forward + w.recompute + w.backward + w.weight;
         }
     std::vector<std::uint32_t> ascending(count);
@@ -100,7 +100,7 @@ class order_search {
   // Twice the stages that follow, and one: enough for a stage to go on until the first gradients come back.
   [[nodiscard]] std::vector<std::int64_t> longer_warm_up() const {
     std::vector<std::int64_t> out;
-    auto const& stages = workspace_.rules.stages;
+    auto const& stages = memory_of(workspace_).rules.stages;
     for (std::size_t s = 0; s < stages.size(); ++s) {
       auto const micro_batches = 2 * static_cast<std::int64_t>(stages.size() - s) - 1, largest = stages[s].largest_kept;
       out.push_back(largest > no_limit / micro_batches ? no_limit : micro_batches * largest);
@@ -125,7 +125,7 @@ class order_search {
         std::rotate(at(to), at(from), at(from + 1));
     } else {
       auto const s = below(next.warm_up.size());
-      auto const largest = workspace_.rules.stages[s].largest_kept;
+      auto const largest = memory_of(workspace_).rules.stages[s].largest_kept;
       auto& warm_up = next.warm_up[s];
       if (below(2) == 0)
         warm_up = (std::max)(warm_up - largest, std::int64_t{0});

@@ -63,7 +63,7 @@ template <index_type Index>
 struct search_solver {
   packing_options const& options;
   search_rule const& rule;
-  packing_workspace<Index>& ws;
+  packing_memory<Index>& ws;
 
   template <class Weights>
   solved operator()(packing_items<Weights> const& items, groups<Index>& packs) const {

@@ -49,8 +49,9 @@ template <class Index, class On, class Length, class Outputs>
     planner.first_bad = found[words];
     if (planner.first_bad != none_bad) return On::invalid_value;
     planner.lengths = histogram_of({found, words});
-    auto const& runs = planner.scratch.bulk.runs;
-    ballast::detail::plan_runs(planner.lengths, options, planner.scratch, planner.plan,
+    auto& kept = ballast::detail::memory_of(planner.scratch);
+    auto const& runs = kept.bulk.runs;
+    ballast::detail::plan_runs(planner.lengths, options, kept, planner.plan,
                                [&] { queue([&] { return planner.runs.upload_runs(runs); }); });
     queue([&] { return planner.runs.upload_rest(planner.plan); });
     queue([&] { return write_packs(on, planner.runs.view(), order, count, nullptr, outputs(planner.plan.packs), nullptr); });
