@@ -31,8 +31,7 @@ namespace ballast::inline v0_2 {
 struct shard_search {
   /// Most plans that are constructed; 0 = 32,768 over the number of samples, at least 1 and at most 24, and twice that for mixed passes.
   std::int64_t attempts = 0;
-  bool deep = false;       ///< whether more rules are tried in smaller steps, and the lower bound is raised by `price_bound`
-  bool incumbents = true;  ///< whether simpler planners are run first, so that the plan is never slower than theirs
+  bool deep = false;  ///< whether more rules are tried in smaller steps, and the lower bound is raised by `price_bound`
 };
 
 namespace detail {
@@ -85,14 +84,12 @@ template <class = when_called>
     if (auto mixed = tree_search(t, lower, plan.value, block_fill::whole, search.deep).run(attempts / 2); mixed.value < plan.value)
       plan = std::move(mixed);
   if (t.options.capacity == 1 && !shares_reach_all_ranks(t, plan)) plan.clear();
-  if (search.incumbents) {
-    if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
-    if (n <= few || search.deep)
-      if (auto one = one_pass_plan(t); one.value < plan.value) plan = std::move(one);
-    if (search.deep) {
-      if (auto waiting = lockstep_plan(t, lockstep_counts(search)); waiting.value < plan.value) plan = std::move(waiting);
-      if (auto fixed = fixed_plan(t, lower); fixed.value < plan.value) plan = std::move(fixed);
-    }
+  if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
+  if (n <= few || search.deep)
+    if (auto one = one_pass_plan(t); one.value < plan.value) plan = std::move(one);
+  if (search.deep) {
+    if (auto waiting = lockstep_plan(t, lockstep_counts(search)); waiting.value < plan.value) plan = std::move(waiting);
+    if (auto fixed = fixed_plan(t, lower); fixed.value < plan.value) plan = std::move(fixed);
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;
@@ -118,8 +115,8 @@ template <class = when_called>
 /// @param search   how far to search
 /// @return the shards, their modelled time and a lower bound; `infeasible` if a sample has room on no block, `unknown` if no plan was found
 /// that gives each rank of a group a token: with a capacity of 1, samples whose lengths are no powers of two need others beside them
-/// @post `check_shards` accepts the result with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. With
-/// `search.incumbents` the plan is not slower than that of `homogeneous_shards` and, if the search is deep, those of `lockstep_shards` and
+/// @post `check_shards` accepts the result with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. The
+/// plan is not slower than that of `homogeneous_shards` and, if the search is deep, those of `lockstep_shards` and
 /// of groups of 1, 2, 4, ... ranks that stay the same for the batch
 /// @throws invalid_input if a length or an option is not positive, `cost_per_pass` or a time is negative, the sum of all times reaches
 /// 2^62, or there are 2^32 samples or more

@@ -22,7 +22,6 @@ struct price_options {
   std::int64_t lower = 0;           ///< a known lower bound; only proofs of larger ones are searched
   std::int64_t upper = 0;           ///< time of a known plan; 0 = none
   std::int64_t evaluations = 3000;  ///< most sets of prices that are tried; one takes O(classes log samples)
-  std::uint64_t classes = 8;        ///< ranks with this many passes or more are one class
 };
 
 /// @brief Proves a lower bound on the time of every plan of a batch.
@@ -54,7 +53,8 @@ template <length_range R, degree_cost_model Cost>
   require(search.lower >= 0 && search.upper >= 0, [] { return std::string("lower and upper must not be negative"); });
   auto const times = detail::times_of_degrees(lengths, options, cost);
   if (times.length.empty() || times.length[0] > options.capacity << (times.levels - 1)) return {};
-  detail::price_search prices(times, static_cast<std::size_t>((std::max)(search.classes, std::uint64_t{1})), search.evaluations);
+  constexpr std::size_t most_classes = 8;  // ranks with this many passes or more are one class
+  detail::price_search prices(times, most_classes, search.evaluations);
   price_certificate best;
   auto const proves = [&](std::int64_t time) {
     auto const found = prices.more() && prices.proves(time) && check_prices(prices.proof(), lengths, options, cost);
