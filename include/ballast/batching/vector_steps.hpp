@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/deal_alike.hpp>
-#include <ballast/batching/detail/pack_kind.hpp>
 #include <ballast/batching/detail/weighed_vectors.hpp>
 #include <ballast/batching/vector_options.hpp>
 #include <ballast/core/certificate.hpp>
@@ -11,7 +10,9 @@
 #include <ballast/packing/vector/portfolio.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,34 @@
 /// @brief Plans steps of samples with several measures: balances each measure, and the cost, over the ranks.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+
+/// Packs the samples of one kind, with the samples of a class in random order, and appends the packs. Returns the packer that made them.
+template <index_type Index>
+vector_packer pack_kind(std::vector<Index> const& chosen, weighed_vectors const& of, vector_batching_options const& o, std::uint64_t seed,
+                        portfolio_options const& by, groups<Index>& packs, certificate& count) {
+  std::vector<std::vector<std::int64_t>> columns(of.samples.measures());
+  std::vector<std::span<std::int64_t const>> views;
+  for (std::size_t m = 0; m < columns.size(); ++m) {
+    columns[m].reserve(chosen.size());
+    for (auto i : chosen) columns[m].push_back(of.samples.column(m)[i]);
+    views.emplace_back(columns[m]);
+  }
+  auto plan = pack_portfolio<Index>(sample_measures(std::move(views)),
+                                    {.capacity = of.capacity, .max_samples = o.max_samples, .oversize = o.oversize, .seed = seed}, by);
+  count.value += plan.count.value;
+  count.lower_bound += plan.count.lower_bound;
+  for (auto& i : plan.packs.members) i = chosen[i];
+  if (packs.empty()) {
+    packs = std::move(plan.packs);
+    return plan.packer;
+  }
+  for (auto const group : plan.packs) packs.push_back(group);
+  return plan.packer;
+}
+
+}  // namespace detail
 
 /// @brief Deals packs of samples with several measures to steps, such that each measure is balanced over the ranks of a step.
 ///
