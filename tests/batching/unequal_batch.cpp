@@ -28,7 +28,7 @@ TEST_CASE("plan_unequal_batch: every sample once, in a micro-batch of a rank tha
     for (std::int64_t i = 0; i < samples; ++i) lengths.push_back(1 + below(random() % 8 == 0 ? 10'000 : 1'000));
     auto const plan = ballast::plan_unequal_batch(lengths, ranks, work);
     auto const verdict = ballast::check_unequal_batch(plan, lengths, ranks, work);
-    INFO(to_string(verdict.fault));
+    INFO(ballast::describe(verdict));
     REQUIRE(verdict.valid());
   }
 }

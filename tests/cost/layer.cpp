@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/layer.hpp>
+#include <ballast/graph/symbolic.hpp>
 
 #include "support/catch.hpp"
 

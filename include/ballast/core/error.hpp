@@ -84,7 +84,11 @@ template <class... Parts>
 /// @return for example "lengths[17] = 9000"
 template <class Value>
 [[nodiscard]] std::string entry(char const* name, std::uint64_t index, Value value) {
-  return sentence(name, "[", index, "] = ", value);
+  if constexpr (std::floating_point<Value>) {
+    return sentence(name, "[", index, "] = ", std::to_string(value));
+  } else {
+    return sentence(name, "[", index, "] = ", value);
+  }
 }
 
 /// @brief Throws if there are more items than an index type can number.

@@ -2,6 +2,7 @@
 #include <ballast/batching.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>
+#include <ballast/streams/mixture.hpp>
 
 #include "results.hpp"
 

@@ -21,10 +21,6 @@ using namespace ballast;
 inline void put(digest& d, level_time const& t) { put(d, t.per_pack, t.per_token, t.per_square); }
 inline void put(digest& d, timed_level const& l) { put(d, l.setting, l.time); }
 inline void put(digest& d, level_choice const& c) { put(d, c.status, c.levels, c.time); }
-template <class Index>
-void put(digest& d, level_step<Index> const& s) {
-  put(d, s.level, s.ranks, s.micro_batches, s.packs);
-}
 inline void put(digest& d, level_figures const& f) { put(d, f.steps, f.packs, f.loads); }
 template <class Index>
 void put(digest& d, device_table<Index> const& t) {
@@ -68,7 +64,6 @@ void levels() {
     show("choose_levels", name, choose_levels(classes, candidates));
     show("choose_levels", name + ",most=2", choose_levels(classes, candidates, 2));
     if (name != "above") show("time_of_levels", name, time_of_levels(classes, three));
-    auto const fits = name != "above";
     std::vector<level_time> times;
     for (auto const& l : three) times.push_back(l.time);
     std::pair<std::string, level_options> const variants[] = {
