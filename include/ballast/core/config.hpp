@@ -20,6 +20,7 @@
 #include <see_the_error_above>
 #endif
 
+/// @brief Marks a function that host and device code share: `__host__ __device__` under nvcc, nothing elsewhere.
 #if defined(__CUDACC__)
 #define BALLAST_HD __host__ __device__
 #else
