@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the tables of HBP (arXiv 2503.07680) that docs/levels.md shows: the profiles and the fits to them, and the metrics of its data tables
-// on stand-ins for its data, beside the published figures. Times of training are modelled.
+// Prints the tables of HBP (arXiv 2503.07680) that docs/levels.md shows: the profiles and the fits to them, and the metrics of its data
+// tables on stand-ins for its data, beside the published figures. Times of training are modelled.
 #include "../tests/support/hbp_profile.hpp"
 #include "long_context_mixture.hpp"
 #include "planning/distributions.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints tables of docs/levels.md (bench_hbp prints the others): levels and balance on a stand-in for HBP's data, 32 GPUs, LLaMA-3.1-8B. Times
-// of training are modelled; times of planning are CPU seconds of this run. Published figures stand beside ours.
+// Prints tables of docs/levels.md (bench_hbp prints the others): levels and balance on a stand-in for HBP's data, 32 GPUs, LLaMA-3.1-8B.
+// Times of training are modelled; times of planning are CPU seconds of this run. Published figures stand beside ours.
 #include <ballast/core/classes.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>

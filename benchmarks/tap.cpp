@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts of the weights of a model on a group of devices (docs/weights.md). Counters: `step_ms` the modelled step, `gap_ppm` millionths above
-// the lower bound, `GB` bytes of a device, `megatron` and `data_parallel` the steps of these plans in percent of ours (0: none fits),
+// Layouts of the weights of a model on a group of devices (docs/weights.md). Counters: `step_ms` the modelled step, `gap_ppm` millionths
+// above the lower bound, `GB` bytes of a device, `megatron` and `data_parallel` the steps of these plans in percent of ours (0: none fits),
 // `evaluated` the layouts of operators that were evaluated, `decimals` of 3^weights, which an enumeration of the whole model would
 // evaluate. `enumerate` evaluates all plans of the six weights of one layer and returns the least time, beside `plan_layouts` of the same
 // block.

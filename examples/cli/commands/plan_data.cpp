@@ -459,12 +459,12 @@ void plan_one_capacity(plan_arguments arguments) {
     progress.emplace("planning " + grouped(samples) + " samples").begin();
   auto const limits = progress ? ballast::step_limits{.progress = *progress} : ballast::step_limits{};
   planned_data plan{.samples = several ? columns->view().size() : planned.size(),
-                 .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
-                                 : ballast::plan_data(planned, options, cost, limits, ballast::threads()),
-                 .compared = {},
-                 .limits = {},
-                 .stages = {},
-                 .measures = {}};
+                    .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
+                                    : ballast::plan_data(planned, options, cost, limits, ballast::threads()),
+                    .compared = {},
+                    .limits = {},
+                    .stages = {},
+                    .measures = {}};
   auto const hash = ballast::hash(plan.made.steps);
   keep_packs_of_steps(plan.made.steps);
   auto const others = usual_batchings_of(plan.made, options);

@@ -7,7 +7,6 @@ namespace plan_hashes {
 
 using namespace ballast;
 
-
 void curriculum() {
   std::vector<curriculum_source> given{
       {.setting = {16384, 1, 28}, .steps = 290}, {.setting = {131072, 8, 29}, .steps = 76}, {.setting = {32768, 2, 5}, .steps = 0}};
