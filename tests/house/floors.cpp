@@ -62,6 +62,19 @@ TEST_CASE("headers include lower floors and their own room alone", "[house]") {
   CHECK(circle(house::all_headers()).empty());
 }
 
+TEST_CASE("a room has no more than one person can oversee", "[house]") {
+  std::map<std::string, std::size_t> files, lines;
+  for (auto const& h : house::headers_below(BALLAST_SOURCES "/include")) {
+    ++files[house::room_of(h.path)];
+    lines[house::room_of(h.path)] += h.lines.size();
+  }
+  for (auto const& [room, floor] : house::floors) {
+    CAPTURE(room);  // packing has a search engine and packs of several measures, in folders of their own
+    CHECK(files[room] <= (room == "packing" ? 85u : 60u));
+    CHECK(lines[room] <= (room == "packing" ? 10'000u : 7'500u));
+  }
+}
+
 TEST_CASE("each rule of the floors can be broken", "[house]") {
   auto const breaks = [](char const* path, char const* included) { return broken_rules({{path, {included}, {}}}).size() == 1; };
   CHECK(breaks("ballast/packing/pack.hpp", "ballast/balance/bulk.hpp"));          // a neighbour

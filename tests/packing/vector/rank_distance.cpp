@@ -3,7 +3,6 @@
 #include <ballast/packing/vector/rank_distance.hpp>
 
 #include <ballast/core/random.hpp>
-#include <ballast/packing/vector/detail/pattern_distances.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/version.hpp>
+#include <ballast/packing/patterns.hpp>
 
 #include <array>
 #include <bit>
@@ -151,5 +152,8 @@ class raw_buffer {
   T* data_ = nullptr;
   std::size_t capacity_ = 0;
 };
+
+/// Patterns in the memory pool of a search.
+using pooled_patterns = basic_pack_patterns<pool_allocator>;
 
 }  // namespace ballast::inline v0_2::detail

@@ -4,9 +4,9 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/packing/vector/detail/class_builder.hpp>
-#include <ballast/packing/vector/detail/pattern_distances.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/rank_distance.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/knapsack.hpp>
 #include <ballast/packing/detail/search/length_bands.hpp>
-#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/simplex.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/classes.hpp>
-#include <ballast/packing/detail/search/pooled_patterns.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/bounds.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/bound_zoom.hpp>
 #include <ballast/packing/detail/search/coarse_classes.hpp>
 #include <ballast/packing/detail/search/exact_classes.hpp>
 #include <ballast/packing/detail/search/length_rest.hpp>
 #include <ballast/packing/detail/search/loose_packs.hpp>
 #include <ballast/packing/detail/search/pair_concentration.hpp>
-#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/random_fill.hpp>
 #include <ballast/packing/detail/search/ruin_recreate.hpp>
 #include <ballast/packing/detail/search/tuning.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/search_watch.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/dive_program.hpp>
 #include <ballast/packing/detail/search/dual_bound.hpp>
-#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/vector_slices.hpp>
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #pragma once
 #include <ballast/core/random.hpp>
 #include <ballast/core/search_watch.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/guided_dive.hpp>
-#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
 #include <ballast/packing/detail/search/tuning.hpp>
 #include <ballast/packing/detail/search/vector_slices.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/exact_classes.hpp>
-#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/tuning.hpp>
 #include <ballast/packing/detail/search/vector_bound.hpp>
 #include <ballast/packing/detail/search/vector_rest.hpp>
