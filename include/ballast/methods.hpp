@@ -4,7 +4,7 @@
 /// @file
 /// @brief Includes all of methods/: published systems, composed of the other rooms: BladeDISC++, ByteScale, ChunkFlow, CKBERT, DistCA,
 /// DynaPipe, EPLB, FlexSP, HBP, LongAlign, M6-T, hybrid context parallelism of Megatron-Core, OmniBal, Pseudo-to-Real, ROAM, Skrull,
-/// TAP, verl, Whale, WLB-LLM.
+/// SWIFT, TAP, verl, Whale, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does. Schedulers of

@@ -8,8 +8,8 @@
 /// `plan_data` makes packs and steps, `compare_with_usual` compares them with what trainers usually do, `limits_of` says what no plan can
 /// improve, and `plan_training` adds pipeline stages, recomputation and modelled times, also to shards of long samples. `search_degrees`
 /// chooses how to distribute a training over a number of devices. `training_run` walks through the steps of several epochs and resumes at
-/// any of them. `plan_rest` plans the steps to come anew;
-/// `plan/observe.hpp`, which needs Eigen and is not included, finds their cost from measured times.
+/// any of them. `plan_rest` plans the steps to come anew; `plan/observe.hpp`, which needs Eigen and is not included, finds their cost from
+/// measured times.
 /// @code
 /// ballast::data_plan_options const options{.steps = {.capacity = 32768, .ranks = 16}};
 /// auto const model = ballast::transformer_preset("llama-3.1-8b");

@@ -6,7 +6,7 @@
 ///
 /// `outlier_stream` makes a step of each block of samples and lets long ones wait for a balanced step, no longer than a deadline;
 /// `one_by_one` gathers single samples into blocks for it, and `mixture_stream` draws the source of each next sample.
-/// `check_stream` validates the steps.
+/// `stream_checker` validates the steps, as they come.
 /// @code
 /// ballast::quadratic_cost const cost{.linear = 35873, .quadratic = 1};
 /// ballast::one_by_one stream(ballast::outlier_stream({.micro_batches = 8, .capacity = {262144}, .deadline = 16}, cost), 1'000'000);

@@ -13,7 +13,7 @@
 #include <vector>
 
 /// @file
-/// @brief `graph`: the operators and tensors of a training step, in compressed rows. check_graph.hpp validates one.
+/// @brief `graph`: the operators and tensors of a training step, in compressed rows. `check_graph` (check.hpp) validates one.
 
 namespace ballast::inline v0_2 {
 

@@ -20,8 +20,8 @@ enum class level_fill : std::uint8_t {
   where_it_pays,  ///< only if the packs saved are worth more than the extra communication: see `fill_pays`
 };
 
-/// @brief Options of `plan_levels`, and of `pack_levels`, `steps_by_level` and `online_levels`, each of which reads its part. Set
-/// `devices`; its default is rarely right.
+/// @brief Options of `plan_levels`, and of `pack_levels` and `steps_by_level`, each of which reads its part. Set `devices`; its default is
+/// rarely right.
 struct level_options {
   std::uint64_t devices = 1;  ///< number of devices in all; a level has devices / sp ranks, so every sp must divide it
   /// Micro-batches of a rank in the level whose steps hold most tokens; in other levels, as many as hold about the same tokens.
