@@ -47,7 +47,7 @@ std::string verdict_after(Change const& change) {
 
 }  // namespace
 
-TEST_CASE("check_stream: every rule, once broken, is named with its place") {
+TEST_CASE("stream_checker: every rule, once broken, is named with its place") {
   CHECK(verdict_of(second()) == "valid");
   CHECK(verdict_after([](auto& s) { s.micro_batches.offsets.push_back(2); }) == "there are 3 micro-batches, not 2");
   CHECK(verdict_after([](auto& s) { s.micro_batches.offsets = {0, 3, 2}; }) == "offsets[1] = 3: offsets must rise from 0 to 2");
@@ -72,7 +72,7 @@ TEST_CASE("check_stream: every rule, once broken, is named with its place") {
   CHECK(verdict_after([](auto& s) { s.late = {2, 3}; }) == "late[1] has left, did not arrive, or waits for 0 steps of 1");
 }
 
-TEST_CASE("check_stream: a sample that was listed as late may leave later, and is listed only once") {
+TEST_CASE("stream_checker: a sample that was listed as late may leave later, and is listed only once") {
   stream_checker checker({.micro_batches = 1, .capacity = {9}, .deadline = 0}, token_cost{});
   stream_step step;
   step.micro_batches = {{0, 0}, {}};
