@@ -26,8 +26,20 @@ need() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# ccache is used where it is; a build without it differs in nothing but time.
-if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache; fi
+# ccache is used where it is; a build without it differs in nothing but time. Clones in other folders find what this one compiled.
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_NOHASHDIR=true
+  CCACHE_BASEDIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+  export CCACHE_BASEDIR
+fi
+
+# run_tests PRESET OPTION... : runs CTest and says which ten tests took longest.
+run_tests() {
+  local log=build/$1/ctest.log
+  ctest --preset "$@" | tee "$log"
+  echo "The ten longest tests:"
+  sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec *$/\2 s  \1/p' "$log" | sort -rn | head -n 10 || true
+}
 
 # quietly COMMAND... : its output is shown only if it fails.
 quietly() {
