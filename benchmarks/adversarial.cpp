@@ -7,11 +7,11 @@
 #include <ballast/balance/karmarkar_karp.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/degree_cost.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/check_layout.hpp>
 #include <ballast/memory/check_order.hpp>
 #include <ballast/memory/fast_layout.hpp>
 #include <ballast/memory/fit_layouts.hpp>
-#include <ballast/memory/layout.hpp>
 #include <ballast/memory/list_orders.hpp>
 #include <ballast/memory/order.hpp>
 #include <ballast/memory/peak.hpp>

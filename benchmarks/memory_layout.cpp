@@ -10,10 +10,10 @@
 // greatest), and the height over the lower bound (median; `best` the least). A layout that its validator refuses ends the program.
 #include <ballast/core/random.hpp>
 #include <ballast/memory/bounds.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/check_layout.hpp>
 #include <ballast/memory/fast_layout.hpp>
 #include <ballast/memory/fit_layouts.hpp>
-#include <ballast/memory/layout.hpp>
 
 #include <benchmark/benchmark.h>
 

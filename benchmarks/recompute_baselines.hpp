@@ -3,7 +3,7 @@
 // Published ways to choose what is kept, written from their descriptions: PyTorch's memory-budget solvers, OmniBal's adaptive rule and
 // HBP's profile rule.
 
-#include <ballast/recompute/keep.hpp>
+#include <ballast/recompute/keep_tensors.hpp>
 
 #include <algorithm>
 #include <cmath>

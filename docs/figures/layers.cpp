@@ -6,7 +6,7 @@
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/pipeline/simulate.hpp>
-#include <ballast/recompute/keep.hpp>
+#include <ballast/recompute/keep_tensors.hpp>
 #include <ballast/staging.hpp>
 
 #include <algorithm>

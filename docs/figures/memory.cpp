@@ -4,8 +4,8 @@
 #include "figures.hpp"
 
 #include <ballast/core/random.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/fit_layouts.hpp>
-#include <ballast/memory/layout.hpp>
 
 #include <algorithm>
 #include <string>

@@ -16,6 +16,7 @@
 /// @endcode
 
 #include <ballast/core/certificate.hpp>
+#include <ballast/core/chain_runs.hpp>
 #include <ballast/core/check.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/classes.hpp>
@@ -28,7 +29,6 @@
 #include <ballast/core/hash.hpp>
 #include <ballast/core/histogram.hpp>
 #include <ballast/core/kept_memory.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/least_of.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/level.hpp>
@@ -37,9 +37,9 @@
 #include <ballast/core/progress.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/range_maximum.hpp>
-#include <ballast/core/runs.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/search_watch.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/core/version.hpp>

@@ -18,8 +18,8 @@
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
+#include <ballast/footprint/parameter_sharing.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>
-#include <ballast/footprint/sharing.hpp>
 #include <ballast/footprint/trainable.hpp>
 #include <ballast/footprint/training_graph.hpp>
 #include <ballast/footprint/vision_language_cost.hpp>

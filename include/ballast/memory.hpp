@@ -8,9 +8,10 @@
 /// and `replay_allocator` says what PyTorch's caching allocator would have reserved. `plan_regions` orders a graph whose sizes depend on
 /// the batch, once for each region of its dimensions.
 
-#include <ballast/memory/allocation.hpp>
+#include <ballast/memory/allocator_types.hpp>
 #include <ballast/memory/bounds.hpp>
 #include <ballast/memory/buffer.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/caching_allocator.hpp>
 #include <ballast/memory/check_allocator.hpp>
 #include <ballast/memory/check_layout.hpp>
@@ -18,7 +19,6 @@
 #include <ballast/memory/fast_layout.hpp>
 #include <ballast/memory/fit_layouts.hpp>
 #include <ballast/memory/folded_order.hpp>
-#include <ballast/memory/layout.hpp>
 #include <ballast/memory/list_orders.hpp>
 #include <ballast/memory/order.hpp>
 #include <ballast/memory/order_bounds.hpp>

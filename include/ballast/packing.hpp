@@ -20,7 +20,6 @@
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/check.hpp>
 #include <ballast/packing/check_duals.hpp>
-#include <ballast/packing/count.hpp>
 #include <ballast/packing/expand.hpp>
 #include <ballast/packing/first_fit.hpp>
 #include <ballast/packing/first_fit_decreasing.hpp>
@@ -30,6 +29,7 @@
 #include <ballast/packing/oversize.hpp>
 #include <ballast/packing/pack.hpp>
 #include <ballast/packing/patterns.hpp>
+#include <ballast/packing/raise_pack_count.hpp>
 #include <ballast/packing/result.hpp>
 #include <ballast/packing/run_length.hpp>
 #include <ballast/packing/runs.hpp>

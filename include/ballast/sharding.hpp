@@ -21,11 +21,11 @@
 #include <ballast/sharding/check_prices.hpp>
 #include <ballast/sharding/fault.hpp>
 #include <ballast/sharding/homogeneous.hpp>
-#include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/make_shards.hpp>
+#include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/phase_shards.hpp>
 #include <ballast/sharding/plan_shards.hpp>

@@ -11,8 +11,8 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/table.hpp>
+#include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
-#include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include <nlohmann/json.hpp>
@@ -46,7 +46,7 @@ template <class Cost>
 plan_of_data plan_and_compare(std::vector<std::int64_t> const& lengths, ballast::data_plan_options const& o, Cost const& cost, double ms) {
   auto made = ballast::plan_data(lengths, o, cost);
   auto compared = compare_with_usual(made, o, ms);
-  auto const bound = limits_of(made.steps, made.samples, o.steps).slowest_over_mean;
+  auto const bound = report_balance(made.steps, made.samples, o.steps).slowest_over_mean;
   return {std::move(made), std::move(compared), bound};
 }
 plan_of_data plan_for(std::vector<std::int64_t> const& lengths, ballast::data_plan_options const& o, ballast::transformer const& model,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/check_layout.hpp>
 #include <ballast/memory/fast_layout.hpp>
 #include <ballast/memory/fit_layouts.hpp>
-#include <ballast/memory/layout.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
 #include <ballast/methods/omnibal_recompute.hpp>
-#include <ballast/recompute/keep.hpp>
+#include <ballast/recompute/keep_tensors.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

@@ -8,9 +8,9 @@
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/check.hpp>
+#include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
-#include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include "support/archetypes.hpp"
@@ -49,7 +49,7 @@ TEST_CASE("plan_data: every sample is placed or named, and the proofs hold, unde
                                  .cost_per_micro_batch = price,
                                  .cost_per_step = 2 * price};
         auto const plan = plan_data(weakest_lengths(lengths), {.steps = o, .oversize = policy}, cost);
-        auto const limits = limits_of(plan.steps, plan.samples, o);
+        auto const limits = report_balance(plan.steps, plan.samples, o);
         auto const planned = figures_of(plan.steps, plan.samples, o, 1.0);
         auto listed = plan.steps;  // what was set aside stands in no step
         listed.dropped.insert(listed.dropped.end(), plan.samples.set_aside.begin(), plan.samples.set_aside.end());

@@ -3,9 +3,9 @@
 
 #include <ballast/core/hash.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
-#include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_training.hpp>
 
 #include "support/catch.hpp"
@@ -102,7 +102,7 @@ TEST_CASE("plan_data: samples of tiles and tokens are placed or named within bot
                                            f.loads.begin() + static_cast<std::ptrdiff_t>(4 * s + 4));
             CHECK(plan.steps.slowest.value == slowest);
           }
-          auto const limits = limits_of(plan.steps, plan.samples, o.steps);
+          auto const limits = report_balance(plan.steps, plan.samples, o.steps);
           CHECK(limits.bound <= plan.steps.slowest.value);
           auto const others = usual_batchings_of(plan, o);
           check_places(others.naive, plan, o);

@@ -5,7 +5,7 @@
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/homogeneous.hpp>
-#include <ballast/sharding/least_time.hpp>
+#include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/time_shards.hpp>
 
 #include "support/catch.hpp"

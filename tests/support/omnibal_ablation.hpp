@@ -8,9 +8,9 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/methods/omnibal_training.hpp>
 #include <ballast/partition/min_max.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_training.hpp>
-#include <ballast/plan/shapes.hpp>
 #include <ballast/plan/time_stages.hpp>
 
 #include <algorithm>

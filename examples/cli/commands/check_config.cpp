@@ -11,9 +11,9 @@
 #include "report/json.hpp"
 #include "report/output.hpp"
 
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/plan_data.hpp>
-#include <ballast/plan/shapes.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -12,7 +12,7 @@
 #include "report/replace.hpp"
 #include "report/words.hpp"
 
-#include <ballast/memory/layout.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -15,9 +15,9 @@
 #include "report/progress.hpp"
 #include "report/words.hpp"
 
+#include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
-#include <ballast/plan/limits.hpp>
 #include <ballast/plan/vector_data.hpp>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ struct planned_data {
   std::uint64_t samples = 0;  ///< that were read
   ballast::data_plan<> made;
   ballast::plan_comparison compared;
-  ballast::plan_limits<> limits;
+  ballast::balance_report<> limits;
   std::optional<planned_model> stages;
   std::vector<measure_comparison> measures;  ///< of several
 };
@@ -470,7 +470,7 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const others = usual_batchings_of(plan.made, options);
   plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
   auto const padding = arguments.multiple == 1 ? 0 : discount_padding(plan, others, lengths->view());
-  plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);
+  plan.limits = report_balance(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
   if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
   progress.reset();

@@ -8,7 +8,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
-#include <ballast/sharding/least_time.hpp>
+#include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/plan_shards.hpp>
 #include <ballast/sharding/price_bound.hpp>
 #include <ballast/sharding/time_shards.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/certificate.hpp>
 #include <ballast/graph/graph.hpp>
-#include <ballast/memory/layout.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/peak.hpp>
 #include <ballast/recompute/graph/recompute_graph.hpp>
 

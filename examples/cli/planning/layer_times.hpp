@@ -2,7 +2,7 @@
 #pragma once
 #include "readers/layers.hpp"
 
-#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/memory_option.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -12,7 +12,7 @@
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/export_flags.hpp>
-#include <ballast/plan/exports.hpp>
+#include <ballast/plan/export_setting.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include <nlohmann/json_fwd.hpp>

@@ -3,7 +3,7 @@
 #include <ballast/balance/detail/winner_tree.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/kept_memory.hpp>
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <cstddef>

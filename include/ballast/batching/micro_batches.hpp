@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/kept_together.hpp>
 #include <ballast/batching/detail/micro_batcher.hpp>
-#include <ballast/batching/detail/units.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/core/search_limits.hpp>
 

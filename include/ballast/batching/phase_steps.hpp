@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/phases.hpp>
-#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/result.hpp>

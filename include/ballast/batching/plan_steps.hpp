@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/kept_together.hpp>
 #include <ballast/batching/detail/plan_by_method.hpp>
 #include <ballast/batching/detail/plan_in_blocks.hpp>
-#include <ballast/batching/detail/units.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/weighed_samples.hpp>

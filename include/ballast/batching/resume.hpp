@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/weighed_samples.hpp>

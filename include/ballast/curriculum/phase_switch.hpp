@@ -7,7 +7,7 @@
 #include <ballast/core/status.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/footprint/memory.hpp>
-#include <ballast/footprint/sharing.hpp>
+#include <ballast/footprint/parameter_sharing.hpp>
 
 #include <algorithm>
 #include <array>

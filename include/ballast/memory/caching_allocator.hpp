@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
-#include <ballast/memory/allocation.hpp>
+#include <ballast/memory/allocator_types.hpp>
 #include <ballast/memory/detail/cached_memory.hpp>
 
 #include <algorithm>

@@ -10,9 +10,9 @@
 #include <ballast/core/status.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/methods/detail/group_scheduler.hpp>
-#include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
 #include <ballast/sharding/make_shards.hpp>
+#include <ballast/sharding/makespan_bound.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -73,7 +73,7 @@ template <class = when_called>
 /// @brief Returns how many layers of a stage the adaptive rule recomputes, counted from the stage's first layer.
 ///
 /// The rule releases language layers before vision layers, regardless of the time that a byte of each saves, and keeps one layer in
-/// reserve. `keep_tensors` (recompute/keep.hpp) makes the best use of the same memory.
+/// reserve. `keep_tensors` (recompute/keep_tensors.hpp) makes the best use of the same memory.
 ///
 /// @param vision    number of vision layers of the stage
 /// @param language  number of language layers of the stage

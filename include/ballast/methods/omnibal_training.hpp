@@ -13,9 +13,9 @@
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/methods/omnibal_recompute.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_training.hpp>
-#include <ballast/plan/shapes.hpp>
 #include <ballast/plan/time_stages.hpp>
 #include <ballast/plan/training_plan.hpp>
 

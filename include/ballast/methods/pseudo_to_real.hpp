@@ -6,7 +6,7 @@
 #include <ballast/cost/collective.hpp>
 #include <ballast/curriculum/phase_switch.hpp>
 #include <ballast/footprint/memory.hpp>
-#include <ballast/footprint/sharing.hpp>
+#include <ballast/footprint/parameter_sharing.hpp>
 #include <ballast/staging/offload.hpp>
 #include <ballast/staging/offload_layer.hpp>
 

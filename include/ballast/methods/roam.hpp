@@ -4,9 +4,9 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/graph/graph.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/fit_layouts.hpp>
 #include <ballast/memory/folded_order.hpp>
-#include <ballast/memory/layout.hpp>
 #include <ballast/memory/order.hpp>
 #include <ballast/memory/peak.hpp>
 #include <ballast/memory/result.hpp>
@@ -43,9 +43,9 @@ struct memory_plan {
 ///
 /// Fragmentation is what the height exceeds the live peak by. A layout rarely needs any, so the two searches one after the other are as
 /// good as one search for both: the certificate compares the height with the lower bound of every order. What the published system does by
-/// rules, and by integer programs in small subgraphs, is here a search with bounds (memory/order.hpp, memory/layout.hpp): operators that
-/// stand alone between all others cut the graph, updates run where they save most, and where the search of all layers leaves a gap, a few
-/// are searched and repeated.
+/// rules, and by integer programs in small subgraphs, is here a search with bounds (memory/order.hpp, memory/buffer_addresses.hpp):
+/// operators that stand alone between all others cut the graph, updates run where they save most, and where the search of all layers leaves
+/// a gap, a few are searched and repeated.
 ///
 /// @param g        the graph; a training step with its updates (`training_graph`), or any other
 /// @param settings how much is searched

@@ -7,9 +7,9 @@
 #include <ballast/core/status.hpp>
 #include <ballast/methods/global_schedule.hpp>
 #include <ballast/methods/skrull_costs.hpp>
-#include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>
+#include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/time_shards.hpp>
 
 #include <algorithm>

@@ -15,12 +15,12 @@
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/placed_measures.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
-#include <ballast/plan/shapes.hpp>
 #include <ballast/plan/training_plan.hpp>
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/footprint/trainable.hpp>
-#include <ballast/plan/exports.hpp>
+#include <ballast/plan/export_setting.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/training_setting.hpp>
 

@@ -7,7 +7,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
-#include <ballast/plan/samples.hpp>
+#include <ballast/plan/costed_samples.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,11 +9,11 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/model_layers.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/recomputed_layers.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
-#include <ballast/plan/shapes.hpp>
 #include <ballast/plan/time_stages.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_setting.hpp>

@@ -156,7 +156,7 @@ template <index_type Index, executor Executor = serial>
 /// @brief Plans an epoch under any cost.
 ///
 /// The over-size policy is applied and samples are weighed once (`apply_oversize`); `plan_steps` plans the result. Use
-/// `limits_of(plan.steps, plan.samples, options.steps)` to see what limits the plan, and `compare_with_usual` to see what it gains.
+/// `report_balance(plan.steps, plan.samples, options.steps)` to see what limits the plan, and `compare_with_usual` to see what it gains.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers

@@ -12,10 +12,10 @@
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/timelines.hpp>
 #include <ballast/plan/plan_data.hpp>
-#include <ballast/plan/shapes.hpp>
 #include <ballast/plan/shortage.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/staging/chunk_options.hpp>

@@ -14,12 +14,12 @@
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/degree_search.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/searched_settings.hpp>
-#include <ballast/plan/shapes.hpp>
 #include <ballast/plan/vector_data.hpp>
 
 #include <algorithm>

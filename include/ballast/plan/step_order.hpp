@@ -4,7 +4,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/plan/samples.hpp>
+#include <ballast/plan/costed_samples.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,9 +9,9 @@
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_training.hpp>
-#include <ballast/plan/shapes.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/sharding/result.hpp>
 #include <ballast/sharding/time_shards.hpp>

@@ -4,7 +4,7 @@
 #include <ballast/recompute/detail/choice_problem.hpp>
 #include <ballast/recompute/detail/choice_search.hpp>
 #include <ballast/recompute/detail/greedy_assignment.hpp>
-#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/memory_option.hpp>
 #include <ballast/recompute/selection.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/sharding/detail/block_bounds.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
-#include <ballast/sharding/detail/tree_bounds.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>

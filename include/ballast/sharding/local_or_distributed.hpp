@@ -10,9 +10,9 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/sharding/detail/sample_time.hpp>
 #include <ballast/sharding/detail/split_samples.hpp>
-#include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>
+#include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/result.hpp>
 

@@ -2,11 +2,11 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/sharding/detail/block_bounds.hpp>
+#include <ballast/sharding/detail/block_exact.hpp>
+#include <ballast/sharding/detail/block_incumbent.hpp>
+#include <ballast/sharding/detail/block_search.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
-#include <ballast/sharding/detail/tree_bounds.hpp>
-#include <ballast/sharding/detail/tree_exact.hpp>
-#include <ballast/sharding/detail/tree_incumbent.hpp>
-#include <ballast/sharding/detail/tree_search.hpp>
 #include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>

@@ -4,7 +4,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
-#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/memory_option.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/chain_runs.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/runs.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/memory_option.hpp>
 
 #include <algorithm>
 #include <cstddef>

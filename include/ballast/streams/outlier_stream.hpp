@@ -2,8 +2,8 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/lengths.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/weigh.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/streams/detail/least_work.hpp>

@@ -80,7 +80,7 @@ void of_data() {
       auto const samples = weigh(data.samples.tokens, o.steps, square);
       show("run_lower_bound", of, steps_lower_bound(samples, o.steps));
       show("figures_of", of, figures_of(data.steps, samples, o.steps, 0.001));
-      show("limits_of", of, limits_of(data.steps, samples, o.steps));
+      show("limits_of", of, report_balance(data.steps, samples, o.steps));
       show("shapes_of", of, shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens)));
     }
   }

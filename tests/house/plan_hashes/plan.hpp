@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
-#include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include "results.hpp"
@@ -16,7 +16,7 @@ void put(digest& d, ballast::dominant_sample<Index> const& s) {
   put(d, s.sample, s.step, s.tokens);
 }
 template <class Index>
-void put(digest& d, ballast::plan_limits<Index> const& l) {
+void put(digest& d, ballast::balance_report<Index> const& l) {
   put(d, l.bound, l.dominated, l.samples, l.micro_batches);
 }
 template <class Index>
@@ -28,7 +28,7 @@ void show_data(std::string const& prefix, std::string const& name, ballast::data
   show(prefix + "plan_data.planned", name, compared.planned);
   show(prefix + "plan_data.naive", name, compared.naive);
   show(prefix + "plan_data.usual", name, compared.usual);
-  show(prefix + "plan_data.limits", name, limits_of(plan.steps, plan.samples, options.steps));
+  show(prefix + "plan_data.limits", name, report_balance(plan.steps, plan.samples, options.steps));
 }
 
 }  // namespace plan_hashes

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/partition/result.hpp>
 #include <ballast/pipeline/result.hpp>
-#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/memory_option.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/result.hpp>
 

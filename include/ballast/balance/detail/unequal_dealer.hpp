@@ -4,7 +4,7 @@
 #include <ballast/balance/detail/winner_tree.hpp>
 #include <ballast/balance/unequal_options.hpp>
 #include <ballast/core/config.hpp>
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <cstddef>

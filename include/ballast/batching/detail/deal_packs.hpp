@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/fill_places.hpp>
-#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/count.hpp>
+#include <ballast/packing/raise_pack_count.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/split_packs.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <cstddef>

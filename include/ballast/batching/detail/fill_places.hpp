@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/even_out.hpp>
-#include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/mix_steps.hpp>
 #include <ballast/batching/detail/split_packs.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/step_places.hpp>
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <cstddef>

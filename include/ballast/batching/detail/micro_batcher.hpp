@@ -8,12 +8,12 @@
 #include <ballast/batching/detail/rank_filler.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
-#include <ballast/packing/count.hpp>
 #include <ballast/packing/near_optimal.hpp>
+#include <ballast/packing/raise_pack_count.hpp>
 
 #include <algorithm>
 #include <cstddef>

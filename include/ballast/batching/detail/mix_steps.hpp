@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/split_packs.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <array>

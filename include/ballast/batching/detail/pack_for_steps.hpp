@@ -5,9 +5,9 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/run_length.hpp>
 #include <ballast/packing/shuffled.hpp>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/fill_places.hpp>
-#include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/replica_packs.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/core/keyed_item.hpp>
-#include <ballast/packing/count.hpp>
+#include <ballast/core/sort.hpp>
+#include <ballast/packing/raise_pack_count.hpp>
 
 #include <algorithm>
 #include <cstddef>

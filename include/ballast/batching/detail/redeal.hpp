@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
 
 #include <algorithm>

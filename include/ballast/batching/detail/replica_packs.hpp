@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <bit>

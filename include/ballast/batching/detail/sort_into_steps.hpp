@@ -5,7 +5,7 @@
 #include <ballast/batching/detail/redeal.hpp>
 #include <ballast/batching/detail/windows.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <cstddef>

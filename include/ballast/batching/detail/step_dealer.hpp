@@ -3,8 +3,8 @@
 #include <ballast/balance/dealt_sets.hpp>
 #include <ballast/balance/pair_exchange.hpp>
 #include <ballast/balance/refine.hpp>
-#include <ballast/batching/detail/items.hpp>
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>

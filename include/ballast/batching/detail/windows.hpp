@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <array>

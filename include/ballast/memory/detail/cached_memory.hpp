@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/memory/allocation.hpp>
+#include <ballast/memory/allocator_types.hpp>
 #include <ballast/memory/detail/block_list.hpp>
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 #include <ballast/core/math.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/bounds.hpp>
-#include <ballast/packing/count.hpp>
 #include <ballast/packing/detail/fit_samples.hpp>
 #include <ballast/packing/options.hpp>
+#include <ballast/packing/raise_pack_count.hpp>
 #include <ballast/packing/result.hpp>
 
 #include <algorithm>

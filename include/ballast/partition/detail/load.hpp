@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/chain_runs.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/core/runs.hpp>
 #include <ballast/core/weigh.hpp>
 #include <ballast/partition/bounds.hpp>
 #include <ballast/partition/detail/chain.hpp>

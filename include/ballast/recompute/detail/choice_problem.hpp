@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
-#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/memory_option.hpp>
 #include <ballast/recompute/selection.hpp>
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/any_degree_times.hpp>
-#include <ballast/sharding/detail/tree_leaves.hpp>
-#include <ballast/sharding/detail/tree_state.hpp>
+#include <ballast/sharding/detail/block_state.hpp>
+#include <ballast/sharding/detail/leaf_builder.hpp>
 
 #include <algorithm>
 #include <cstddef>

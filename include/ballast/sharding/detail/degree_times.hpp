@@ -2,9 +2,9 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/sharding/detail/sample_time.hpp>
 #include <ballast/sharding/options.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
 #include <ballast/packing/vector/measures.hpp>
 

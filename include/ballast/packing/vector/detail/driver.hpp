@@ -3,8 +3,8 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/packing/count.hpp>
 #include <ballast/packing/patterns.hpp>
+#include <ballast/packing/raise_pack_count.hpp>
 #include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/detail/class_builder.hpp>
 #include <ballast/packing/vector/measures.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/math.hpp>
+#include <ballast/sharding/detail/block_builder.hpp>
+#include <ballast/sharding/detail/block_state.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
-#include <ballast/sharding/detail/tree_blocks.hpp>
-#include <ballast/sharding/detail/tree_leaves.hpp>
-#include <ballast/sharding/detail/tree_state.hpp>
+#include <ballast/sharding/detail/leaf_builder.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/sharding/detail/block_state.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
-#include <ballast/sharding/detail/tree_state.hpp>
 
 #include <algorithm>
 #include <bit>

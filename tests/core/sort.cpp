@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "support/catch.hpp"
 
-namespace test_core_keyed_item {
+namespace test_core_sort {
 namespace {
 
 using item = ballast::keyed_item<>;
@@ -52,4 +52,4 @@ TEST_CASE("numbers are sorted by any order", "[core]") {
 }
 
 }  // namespace
-}  // namespace test_core_keyed_item
+}  // namespace test_core_sort

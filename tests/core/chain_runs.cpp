@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/chain_runs.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/core/runs.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-namespace test_core_runs {
+namespace test_core_chain_runs {
 
 using ballast::chain_runs;
 using ballast::fold_runs;
@@ -54,4 +54,4 @@ TEST_CASE("chain_runs: refusals") {
         "runs.counts[1] = 9223372036854775807 brings the number of items to 2^63 or more");
 }
 
-}  // namespace test_core_runs
+}  // namespace test_core_chain_runs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/plan/limits.hpp>
+#include <ballast/plan/balance_report.hpp>
 
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/weighed_samples.hpp>
@@ -12,21 +12,21 @@
 #include <string>
 #include <vector>
 
-namespace test_plan_limits {
+namespace test_plan_balance_report {
 
 namespace {
 using namespace ballast;
 bool holds(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 }  // namespace
 
-TEST_CASE("limits_of: names the samples that cost more than a mean rank, the worst first") {
+TEST_CASE("report_balance: names the samples that cost more than a mean rank, the worst first") {
   std::vector<std::int64_t> const lengths{9, 1, 5, 5, 8, 2};
   groups<> const packs{{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 5}};
   batching_options const o{.capacity = 10, .ranks = 2};
   quadratic_cost const square{.linear = 0, .quadratic = 1};
   auto const samples = weigh(lengths, o, square);
   auto const plan = deal_steps(packs, samples, o, {.how = dealing::in_order});  // 81 + 1, 25 + 25, 64 + 4
-  auto const limits = limits_of(plan, samples, o);
+  auto const limits = report_balance(plan, samples, o);
   CHECK(limits.dominated == 2);
   REQUIRE(limits.samples.size() == 2);
   CHECK((limits.samples[0].sample == 0 && limits.samples[0].step == 0 && limits.samples[0].tokens == 9));
@@ -34,7 +34,7 @@ TEST_CASE("limits_of: names the samples that cost more than a mean rank, the wor
   CHECK((limits.samples[0].times_mean > 81.0 / 41 - 1e-9 && limits.samples[0].times_mean < 81.0 / 41 + 1e-9));
   CHECK(limits.bound == steps_lower_bound(samples, o));
   CHECK(limits.slowest_over_mean == 1.06);  // two steps: 81, and the 25 of what does not fit beside it; over 100
-  CHECK(limits_of(plan, samples, o, 1).samples.size() == 1);
+  CHECK(report_balance(plan, samples, o, 1).samples.size() == 1);
   // the most expensive one costs 81 where a full rank costs 10 * 200 / 30: 1.215 of it; 1.35 ranks' worth at 0.9
   CHECK(limits.micro_batches == 2);
 
@@ -47,12 +47,12 @@ TEST_CASE("limits_of: names the samples that cost more than a mean rank, the wor
   CHECK(holds(text[3], "with 2 micro-batches on each rank"));
 }
 
-TEST_CASE("limits_of: a balanced plan is limited by its mean") {
+TEST_CASE("report_balance: a balanced plan is limited by its mean") {
   std::vector<int> const lengths(8, 5);
   batching_options const o{.capacity = 10, .ranks = 2};
   auto const samples = weigh(lengths, o, dense_4096_cost);
   auto const plan = deal_steps(groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, samples, o, {.how = dealing::in_order});
-  auto const limits = limits_of(plan, samples, o);
+  auto const limits = report_balance(plan, samples, o);
   CHECK((limits.dominated == 0 && limits.samples.empty() && limits.micro_batches == 1));
   CHECK(limits.bound == plan.slowest.value);
   CHECK(limits.slowest_over_mean == 1.0);
@@ -60,7 +60,7 @@ TEST_CASE("limits_of: a balanced plan is limited by its mean") {
   REQUIRE(text.size() == 3);
   CHECK(text[0] == "In this plan the slowest ranks take 0.00 % more than the mean.");
   CHECK(holds(text[2], "0.50 of a rank's full mean step (cost ratio): random steps can be balanced."));
-  CHECK(describe(plan_limits<>{}, batching<>{}).empty());
+  CHECK(describe(balance_report<>{}, batching<>{}).empty());
 }
 
-}  // namespace test_plan_limits
+}  // namespace test_plan_balance_report

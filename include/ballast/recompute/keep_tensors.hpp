@@ -3,7 +3,7 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/choose.hpp>
-#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/memory_option.hpp>
 #include <ballast/recompute/selection.hpp>
 
 #include <array>

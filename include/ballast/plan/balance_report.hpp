@@ -4,8 +4,8 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/plan/costed_samples.hpp>
 #include <ballast/plan/detail/steps_bound.hpp>
-#include <ballast/plan/samples.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -30,7 +30,7 @@ struct dominant_sample {
 
 /// @brief What limits a plan.
 template <index_type Index = std::uint32_t>
-struct plan_limits {
+struct balance_report {
   std::int64_t bound = 0;                       ///< lower bound on the cost of any plan of the same samples: see `steps_lower_bound`
   double slowest_over_mean = 1;                 ///< lower bound on `slowest_over_mean` of any plan of the same samples; if micro-batches or
                                                 ///< steps have a fixed cost, of any plan with as much work as this one
@@ -53,8 +53,8 @@ struct plan_limits {
 /// @par Determinism
 /// Integers decide which samples are listed, and in which order.
 template <index_type Index>
-[[nodiscard]] plan_limits<Index> limits_of(batching<Index> const& plan, costed_samples auto const& samples, batching_options const& options,
-                                           std::size_t most = 10) {
+[[nodiscard]] balance_report<Index> report_balance(batching<Index> const& plan, costed_samples auto const& samples,
+                                                   batching_options const& options, std::size_t most = 10) {
   struct in_step {
     Index sample;
     std::uint64_t step;
@@ -79,7 +79,7 @@ template <index_type Index>
     }
     if (compare_products(largest.cost, static_cast<std::int64_t>(plan.ranks), largest.sum, 1) > 0) dominant.push_back(largest);
   }
-  plan_limits<Index> found;
+  balance_report<Index> found;
   found.bound = detail::steps_lower_bound(trained, options);
   auto const over_mean = [&](std::int64_t value, std::int64_t all) {
     return static_cast<double>(value) * static_cast<double>(plan.ranks) / static_cast<double>(all);
@@ -102,11 +102,11 @@ template <index_type Index>
 /// @brief Describes what limits a plan, in sentences for people.
 ///
 /// @tparam Index  index type of the plan
-/// @param limits  the result of `limits_of`
+/// @param limits  the result of `report_balance`
 /// @param plan    the plan that it was computed for
 /// @return three or four sentences; none if the plan has no cost
 template <index_type Index>
-[[nodiscard]] std::vector<std::string> describe(plan_limits<Index> const& limits, batching<Index> const& plan) {
+[[nodiscard]] std::vector<std::string> describe(balance_report<Index> const& limits, batching<Index> const& plan) {
   if (plan.cost == 0) return {};
   auto const with = [](char const* format, double value) {
     char text[64];

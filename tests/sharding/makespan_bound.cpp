@@ -3,8 +3,8 @@
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/divided_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
-#include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/make_shards.hpp>
+#include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/time_shards.hpp>
 
 #include "support/catch.hpp"
@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace test_sharding_least_time {
+namespace test_sharding_makespan_bound {
 
 using namespace ballast;
 using ballast_test::between;
@@ -61,4 +61,4 @@ TEST_CASE("least_time: an evenly divided cost needs one call of each sample") {
   }
 }
 
-}  // namespace test_sharding_least_time
+}  // namespace test_sharding_makespan_bound

@@ -80,7 +80,7 @@ template <index_type Index>
   return count(layer_kind::loss) == 0 ? out + "L" : out;
 }
 
-/// @brief Words as a command line.
+/// @brief Joins arguments to a command line, quoted for a shell.
 /// @param words  flags and values
 /// @return the words with blanks between them, and quotes where a shell needs them
 /// @par Complexity

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/packing/count.hpp>
+#include <ballast/packing/raise_pack_count.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-namespace test_packing_count {
+namespace test_packing_raise_pack_count {
 
 using pack_groups = ballast::groups<std::uint32_t>;
 
@@ -80,4 +80,4 @@ TEST_CASE("raise_pack_count: equal weights move the lower index") {
   CHECK(p == pack_groups{{0, 2, 3}, {2, 1, 0}});
 }
 
-}  // namespace test_packing_count
+}  // namespace test_packing_raise_pack_count

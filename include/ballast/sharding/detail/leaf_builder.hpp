@@ -2,9 +2,9 @@
 #pragma once
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/sharding/detail/block_state.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/load_heap.hpp>
-#include <ballast/sharding/detail/tree_state.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/plan/exports.hpp>
+#include <ballast/plan/export_setting.hpp>
 
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace test_plan_exports {
+namespace test_plan_export_setting {
 
 namespace {
 
@@ -215,4 +215,4 @@ TEST_CASE("setting_of: boundaries and the nearest recomputation, for memory from
   CHECK(setting_of(plan, model, chunks).recompute == recompute_setting{});
 }
 
-}  // namespace test_plan_exports
+}  // namespace test_plan_export_setting

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/math.hpp>
+#include <ballast/sharding/detail/block_state.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/fixed_group_search.hpp>
 #include <ballast/sharding/detail/group_fit.hpp>
 #include <ballast/sharding/detail/homogeneous_passes.hpp>
 #include <ballast/sharding/detail/micro_batch_search.hpp>
-#include <ballast/sharding/detail/tree_state.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,8 +2,8 @@
 #include <ballast/core/hash.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/memory/bounds.hpp>
+#include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/check_layout.hpp>
-#include <ballast/memory/layout.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -19,7 +19,7 @@
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
-namespace test_memory_layout {
+namespace test_memory_buffer_addresses {
 
 using namespace ballast_test;
 using namespace ballast;
@@ -232,4 +232,4 @@ TEST_CASE("layout_buffers: refuses a negative capacity, and what is no buffer") 
   CHECK(refusal([] { return layout_buffers(buffers(1)); }) == "buffers[0].upper = 0 must exceed lower = 0");
 }
 
-}  // namespace test_memory_layout
+}  // namespace test_memory_buffer_addresses

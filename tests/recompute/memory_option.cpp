@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/memory_option.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace test_recompute_option {
+namespace test_recompute_memory_option {
 
 using namespace ballast;
 using ballast_test::refusal;
@@ -43,4 +43,4 @@ TEST_CASE("option_classes: what makes no sense is named") {
   CHECK(of([](option_classes& c) { c.counts.clear(); }) == "option_classes: 2 offsets do not cut 1 options into 0 classes");
 }
 
-}  // namespace test_recompute_option
+}  // namespace test_recompute_memory_option

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/wide.hpp>
+#include <ballast/sharding/detail/block_state.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/load_heap.hpp>
-#include <ballast/sharding/detail/tree_state.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/footprint/sharing.hpp>
+#include <ballast/footprint/parameter_sharing.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
 #include <cstdint>
 
-namespace test_footprint_sharing {
+namespace test_footprint_parameter_sharing {
 
 using namespace ballast;
 
@@ -51,4 +51,4 @@ TEST_CASE("evaluate_stack: misuse names the argument") {
   CHECK(refusal([] { return evaluate_stack({}, own_parameters, 0); }).find("device_count = 0") != std::string::npos);
 }
 
-}  // namespace test_footprint_sharing
+}  // namespace test_footprint_parameter_sharing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/hash.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/recompute/keep.hpp>
+#include <ballast/recompute/keep_tensors.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace test_recompute_keep {
+namespace test_recompute_keep_tensors {
 
 using namespace ballast;
 using ballast_test::between;
@@ -100,4 +100,4 @@ TEST_CASE("keep: what makes no sense is refused") {
   CHECK(keep_tensors({}, 0).status == status::feasible);
 }
 
-}  // namespace test_recompute_keep
+}  // namespace test_recompute_keep_tensors

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/plan/shapes.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 
 #include <ballast/sharding/make_shards.hpp>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace test_plan_shapes {
+namespace test_plan_batch_shapes {
 
 namespace {
 
@@ -63,4 +63,4 @@ TEST_CASE("shapes_of: each pass of shards has its tokens, and its part of the at
   CHECK(refusal([&] { return shapes_of(parts); }) == "pieces[0] has the tokens 0 to 0, which are none, or have a square of 2^63 or more");
 }
 
-}  // namespace test_plan_shapes
+}  // namespace test_plan_batch_shapes

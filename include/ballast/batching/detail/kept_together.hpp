@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/core/keyed_item.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <cstddef>
