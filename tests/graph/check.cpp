@@ -39,6 +39,10 @@ TEST_CASE("check_graph: each rule, with the names of what breaks it") {
   using result = std::pair<ballast::rule, std::string>;
   CHECK(broken([](auto& g) { g.operators.pop_back(); }) ==
         result{graph_fault::wrong_rows, "inputs and outputs must have a row for each of the 2 operators; one has 3"});
+  CHECK(broken([](auto& g) { g.inputs.members.push_back(0); }) ==
+        result{graph_fault::bad_offsets, "offsets[3] = 4: offsets must rise from 0 to 5"});
+  CHECK(broken([](auto& g) { g.outputs.offsets[1] = 9; }).first == graph_fault::bad_offsets);
+  CHECK(broken([](auto& g) { g.inputs.offsets[0] = 1; }).first == graph_fault::bad_offsets);
   CHECK(broken([](auto& g) { g.inputs.members[0] = 9; }) ==
         result{graph_fault::no_such_tensor, "operator 0 (square) names tensor 9, but there are 4"});
   CHECK(broken([](auto& g) { g.inputs.members[1] = 1; }) == result{graph_fault::named_twice, "operator 1 (sum) names tensor 1 (y) twice"});

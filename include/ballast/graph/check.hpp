@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/graph/graph.hpp>
@@ -41,9 +42,10 @@ class graph_rules {
   explicit graph_rules(basic_graph<Number> const& g) : g_(g) {}
 
   [[nodiscard]] verdict check() {
-    for (auto const* rows : {&g_.inputs, &g_.outputs})
-      if (rows->size() != g_.size() || rows->offsets.back() != rows->members.size())
-        return {graph_fault::wrong_rows, 0, rows->size(), g_.size()};
+    for (auto const* rows : {&g_.inputs, &g_.outputs}) {
+      if (rows->size() != g_.size()) return {graph_fault::wrong_rows, 0, rows->size(), g_.size()};
+      if (auto const v = check_offsets(rows->offsets, rows->members.size()); !v.valid()) return v;
+    }
     for (auto const step : {&graph_rules::check_rows, &graph_rules::check_order, &graph_rules::check_shares, &graph_rules::check_sizes})
       if (auto const v = (this->*step)(); !v.valid()) return v;
     return {};
