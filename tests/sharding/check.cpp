@@ -89,6 +89,16 @@ TEST_CASE("check_shards: names the rule that a change breaks") {
   CHECK(check_shards(three, std::vector{8, 2}, {.capacity = 9, .ranks = 3}, {.aligned = true}).fault == broken::group_not_aligned);
 }
 
+TEST_CASE("check_shards: the tokens of a pass do not wrap around, and no capacity below 1 has room") {
+  constexpr auto large = std::int64_t{1} << 62;
+  ballast::shards<> plan;
+  plan.rank_offsets = {0, 1};
+  plan.pass_offsets = {0, 4};
+  plan.pieces = {{0, 0, large}, {1, 0, large}, {2, 0, large}, {3, 0, large}};
+  for (auto const capacity : {std::int64_t{-1}, std::int64_t{100}, 3 * (large / 2)})
+    CHECK(check_shards(plan, std::vector(4, large), {.capacity = capacity, .ranks = 1}).fault == shard_fault::overfull_pass);
+}
+
 TEST_CASE("check_shards: chunks of a sample are on the same ranks, in order, and nobody waits in a circle") {
   using broken = shard_fault;
   ballast::sharding_options const o{.capacity = 9, .ranks = 2};

@@ -44,12 +44,12 @@ template <index_type Index, length_range R>
         auto const follows = before != nullptr && before->sample == p.sample && before->group == p.group && before->end <= p.begin;
         if (!first && !follows) return {broken::scattered_sample, i, p.sample, 0};
         seen_in[p.sample] = pass;
-        tokens += static_cast<std::uint64_t>(p.end - p.begin);
+        tokens += (std::min)(static_cast<std::uint64_t>(p.end - p.begin), (std::numeric_limits<std::uint64_t>::max)() - tokens);
         (p.group == not_shared ? whole : shared) = true;
         before = &p;
         ++i;
       }
-      if (tokens > static_cast<std::uint64_t>(options.capacity)) return {broken::overfull_pass, pass, tokens, options.capacity};
+      if (std::cmp_greater(tokens, options.capacity)) return {broken::overfull_pass, pass, tokens, options.capacity};
       if (shared && whole && plan.execution == execution::independent) return {broken::mixed_pass, pass, 0, 0};
     }
   for (std::size_t j = 0; j < plan.left_out.size(); ++j)
