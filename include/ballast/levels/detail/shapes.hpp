@@ -23,7 +23,7 @@
 namespace ballast::inline v0_2::detail {
 
 [[nodiscard]] inline std::uint64_t ranks_of(level const& at, std::uint64_t devices) {
-  require(devices > 0 && devices % at.sp == 0,
+  require(devices > 0 && at.sp > 0 && devices % at.sp == 0,
           [&] { return "sp = " + std::to_string(at.sp) + " does not divide devices = " + std::to_string(devices); });
   return devices / at.sp;
 }
@@ -38,7 +38,8 @@ template <class = when_called>
   require(o.devices < std::uint64_t{1} << 20, [&] { return "devices = " + std::to_string(o.devices) + " must be below 2^20"; });
   std::int64_t most = 0;
   for (auto const& l : levels) {
-    require(l.capacity < std::int64_t{1} << 40, [&] { return "capacity = " + std::to_string(l.capacity) + " must be below 2^40"; });
+    require(l.capacity > 0 && l.capacity < std::int64_t{1} << 40,
+            [&] { return "capacity = " + std::to_string(l.capacity) + " must be in 1 ... 2^40 - 1"; });
     most = (std::max)(most, static_cast<std::int64_t>(ranks_of(l, o.devices)) * l.capacity);
   }
   if (o.tokens_per_step != 0) return o.tokens_per_step;
