@@ -38,6 +38,12 @@ TEST_CASE("megatron_flags: every flag that the plan depends on") {
   CHECK(e.words[5] == "Et*8|t*8|t*8|t*8L");
 }
 
+TEST_CASE("exported flags: a model setting whose optimizer is not named is trained by Adam") {
+  training_setting const by{.model = {.spread = {.data = 2, .zero = 1}}};
+  CHECK(by.model.optimizer == training_setting{}.model.optimizer);
+  CHECK(megatron_flags(transformer_preset("llama-3.1-8b"), by).without.empty());
+}
+
 TEST_CASE("swift_flags: defaults that differ from Megatron-LM's are written") {
   training_setting by;
   auto const e = swift_flags(transformer_preset("qwen3-30b-a3b"), by);

@@ -66,13 +66,13 @@ struct model_setting {
   /// Tokens that each expert takes, in thousandths of an even share; 0: as many as come (dropless). It counts for the exchange of tokens
   /// alone: FLOPs and activations are those of an even share.
   std::int64_t expert_capacity = 0;
-  ballast::optimizer optimizer{};                        ///< what the optimiser keeps: `optimizer_named("adam")` and others
-  offload moved = offload::none;                         ///< which states are in host memory
-  ballast::framework framework{};                        ///< how large activations are: `framework_named("eager")` and others
-  head_loss loss{};                                      ///< how the loss is computed
-  attention_kernel attention = attention_kernel::fused;  ///< whether scores are stored
-  bool fp8_experts = false;                              ///< whether routed experts keep what they keep in 8 bits
-  module_set recompute_modules = feed_forward_modules;   ///< modules that a plan may recompute where it does not recompute a whole layer
+  ballast::optimizer optimizer = optimizer_named("adam");  ///< what the optimiser keeps, see `optimizers`
+  offload moved = offload::none;                           ///< which states are in host memory
+  ballast::framework framework{};                          ///< how large activations are: `framework_named("eager")` and others
+  head_loss loss{};                                        ///< how the loss is computed
+  attention_kernel attention = attention_kernel::fused;    ///< whether scores are stored
+  bool fp8_experts = false;                                ///< whether routed experts keep what they keep in 8 bits
+  module_set recompute_modules = feed_forward_modules;     ///< modules that a plan may recompute where it does not recompute a whole layer
   trainable language{};   ///< which parameters of the language model are trained; with adapters, embedding and head are frozen
   trainable vision{};     ///< which parameters of the vision transformer are trained
   trainable projector{};  ///< which parameters of the projector are trained; adapters are not supported

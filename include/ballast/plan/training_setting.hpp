@@ -46,9 +46,9 @@ struct recompute_setting {
 /// Exports write it (plan/export_flags.hpp), `judge_setting` computes memory and time for it. It says nothing of the model, the data and
 /// the devices.
 struct training_setting {
-  model_setting model{.optimizer = optimizer_named("adam")};  ///< how the model is trained; `model.spread.data` counts the ranks of a stage
-                                                              ///< times the context-parallel degree
-  training_options pipeline{.stages = 1};                     ///< stages, schedule with its chunks, and memory, which no framework is told
+  model_setting model{};                    ///< how the model is trained; `model.spread.data` counts the ranks of a stage times the
+                                            ///< context-parallel degree
+  training_options pipeline{.stages = 1};   ///< stages, schedule with its chunks, and memory, which no framework is told
   std::vector<std::uint32_t> boundaries{};  ///< cut of the chain of `layers_of` into chunks: one number more than chunks; empty: as evenly
                                             ///< as the framework cuts
   recompute_setting recompute{};            ///< what is recomputed
