@@ -21,6 +21,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -387,6 +388,27 @@ TEST_CASE("check: each pack of a plan has one place in its steps", "[cli]") {
     page.replace(page.find("\"files_hash\": \"") + 15, 16, err.substr(err.find(before) + before.size(), 16));
     in.file("d/plan.json", page);
     check_refused(in.ballast("check d f --capacity 20"), "d: is not a complete plan: " + sentence);
+  }
+}
+
+TEST_CASE("check: wide entries of steps are not read as their low 32 bits", "[cli]") {
+  scratch const in;
+  in.file("f", as_text(std::vector<std::int64_t>(8, 10)));
+  REQUIRE(in.ballast("plan f --capacity 20 --ranks 2 --out d").code == 0);
+  auto const steps = read_whole(in / "d/steps.npy");
+  auto const data = steps.size() - 4 * sizeof(std::int32_t);  // behind the header, 4 packs
+  auto wide = steps.substr(0, data);
+  wide.replace(wide.find("<i4"), 3, "<i8");
+  for (std::size_t i = 0; i < 4; ++i) wide += steps.substr(data + 4 * i, 4) + std::string(4, '\0');
+  in.file("d/steps.npy", wide);
+  CHECK(in.ballast("check d f --capacity 20").code == 0);
+  wide[data + 12] = 1;  // 2^32 and more
+  in.file("d/steps.npy", wide);
+  check_refused(in.ballast("check d f --capacity 20"), "d/steps.npy: entry 1 is 429496729");
+  for (auto const& [low, high, text] : {std::tuple{'\xff', '\0', "4294967295"}, {'\xfe', '\xff', "-2"}}) {
+    wide.replace(data + 8, 8, std::string{low, '\xff', '\xff', '\xff', high, high, high, high});
+    in.file("d/steps.npy", wide);
+    check_refused(in.ballast("check d f --capacity 20"), std::string("d/steps.npy: entry 1 is ") + text + ",");
   }
 }
 

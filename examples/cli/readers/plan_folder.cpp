@@ -60,6 +60,9 @@ std::uint64_t append_array(ballast::fnv1a& hash, std::string const& folder, std:
     throw bad_input(folder + ": is not a complete plan: " + file + " is of shape " + shape_in_words(in.shape()) + ", and plan.json says " +
                     shape_in_words(shape));
   for (std::size_t i = 0; i < in.size(); ++i) {
+    auto const empty = in.is_negative(i) && in[i] == (std::numeric_limits<std::uint64_t>::max)();
+    if (!empty && in[i] >= ballast::batching<>::none)
+      throw bad_input(folder + "/" + file + ": entry " + std::to_string(i) + " is " + in.text(i) + ", and not -1 or from 0 to 2^32-2");
     auto const entry = static_cast<std::uint32_t>(in[i]);
     hash.append(entry);
     if (entries != nullptr) entries->push_back(entry == ballast::batching<>::none ? ballast::batching<std::uint64_t>::none : entry);
