@@ -116,6 +116,20 @@ TEST_CASE("schedulers: a sample that no GPUs have room for leaves every method w
     }
 }
 
+TEST_CASE("schedulers: a batch without a plan for the sake of another batch's sample names that one") {
+  std::vector<std::int64_t> const data{100, 90, 100'001};
+  for (auto const& by : schedulers()) {
+    auto const word = std::string(by.word);
+    auto const why = refusal_of(by, scheduling_of(data, 4, 100, 2));
+    CAPTURE(word, why);
+    if (by.for_longest)
+      CHECK(why == "batch 0: " + word + " finds no plan for its 2 samples; its groups are for the longest sample of all, of " +
+                       counted(100'001, "token") + ", which has no room; a larger --capacity or more --gpus make room");
+    else
+      CHECK(!why.starts_with("batch 0: "));
+  }
+}
+
 TEST_CASE("schedulers: one sample of a token among long ones, on numbers of GPUs that are no powers of two") {
   for (auto const gpus : {3, 8, 20, 24, 1000})
     for (auto const& by : schedulers()) {

@@ -378,9 +378,12 @@ batch_planner wlb(scheduling_setting const& on) {
 void require_plan(scheduler const& by, ballast::shards<> const& shards, std::span<std::int64_t const> lengths, scheduling_setting const& on,
                   std::uint64_t batch) {
   auto const where = "batch " + std::to_string(batch) + ": " + std::string(by.word);
+  auto const longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
+  auto const of_all = by.for_longest && shards.status == ballast::status::infeasible && on.longest > longest;
   if (shards.status != ballast::status::feasible)
-    throw no_plan(where + " finds no plan for its " + counted(lengths.size(), "sample") + ", the longest of " +
-                  counted(static_cast<std::uint64_t>(*std::max_element(lengths.begin(), lengths.end())), "token") +
+    throw no_plan(where + " finds no plan for its " + counted(lengths.size(), "sample") +
+                  (of_all ? "; its groups are for the longest sample of all, of " : ", the longest of ") +
+                  counted(static_cast<std::uint64_t>(of_all ? on.longest : longest), "token") +
                   (shards.status == ballast::status::infeasible ? ", which has no room; a larger --capacity or more --gpus make room"
                                                                 : "; another method, --capacity or --batch may have one"));
   if (auto const verdict = check_shards(shards, lengths, on.options); !verdict.valid())
@@ -405,13 +408,13 @@ void batch_feed::planned(ballast::shards<> const& plan) {
 std::span<scheduler const> schedulers() {
   using enum sample_division;
   static constexpr scheduler all[] = {
-      {"static", "packs by first fit, the GPUs of the longest sample", "none", powers_of_two, each_batch<one_setting>},
+      {"static", "packs by first fit, the GPUs of the longest sample", "none", powers_of_two, each_batch<one_setting>, true},
       {"homogeneous", "equal groups, the best size for each batch", "none", powers_of_two, each_batch<best_setting>},
       {"verl", "Karmarkar-Karp, the best size of groups", "none", powers_of_two, each_batch<verl>},
-      {"longalign", "packs of similar lengths", "none", powers_of_two, each_batch<longalign>},
-      {"hbp", "levels of 1, 2, 4, ... GPUs", "packs", powers_of_two, each_batch<hbp>},
+      {"longalign", "packs of similar lengths", "none", powers_of_two, each_batch<longalign>, true},
+      {"hbp", "levels of 1, 2, 4, ... GPUs", "packs", powers_of_two, each_batch<hbp>, true},
       {"skrull", "whole samples beside shared ones, the best size of groups", "none", powers_of_two, each_batch<skrull>},
-      {"wlb", "packs balanced by work, outliers wait for others", "none", any, wlb},
+      {"wlb", "packs balanced by work, outliers wait for others", "none", any, wlb, true},
       {"flexsp", "groups of 2, 4, ... GPUs for each micro-batch", "none", powers_of_two, each_batch<flexsp>},
       {"megatron-hybrid-cp", "rounds of groups, as many GPUs as tokens need", "none", powers_of_two, each_batch<megatron_hybrid_cp>},
       {"dynapipe", "padded micro-batches of similar lengths, the best size of groups", "none", powers_of_two, each_batch<dynapipe>},

@@ -55,6 +55,7 @@ struct scheduler {
   std::string_view randomness;  ///< "none", or what is drawn
   sample_division division;
   batch_planner (*start)(scheduling_setting const& on);  ///< begins a run; throws bad_input if the method does not take that many GPUs
+  bool for_longest = false;                              ///< whether all batches have groups for the longest sample of the data
 };
 
 /// Throws no_plan where a method has no plan of a batch, and std::logic_error, which is a fault of our own, where its shards are not valid.
