@@ -362,6 +362,7 @@ TEST_CASE("help says of each option its kind, its default and its group, and sho
       entry += line;
     }
   }
+  CHECK(in.ballast("simulate --help").out.find("\n  --attention PERCENT ") != std::string::npos);
 }
 
 }  // namespace test_cli_forgiving

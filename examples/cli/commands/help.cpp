@@ -34,6 +34,7 @@ constexpr option_kind option_kinds[] = {
     {"plan --offload", "NAME", about_model},
     {"pack --ranks", "N", about_spread},
     {"levels --rule", "NAME", about_limits},
+    {"simulate --attention", "PERCENT", about_model},
     {"FILE", "PATH", about_input},
     {"LAYERS", "PATH", about_input},
     {"BUFFERS", "PATH", about_input},

@@ -117,6 +117,6 @@ void read_capacities(limit_arguments& limits, input_arguments const& input);
 CLI::Option* add_offload(CLI::App& command, offload_link& offload);
 
 inline constexpr auto json_help = "print one JSON object";
-inline constexpr auto layers_help = "CSV of layers with a header: name, forward, backward and bytes; - is standard input";
+inline constexpr auto layers_help = "CSV of layers with a header such as name,forward,backward,activation_bytes; - is standard input";
 
 }  // namespace ballast_cli

@@ -237,7 +237,7 @@ void add_chunks(CLI::App& command, chunk_arguments& chunks) {
   add_value(command, "--tokens", chunks.tokens, positive, "tokens of the micro-batch of LAYERS; by default as many as --chunk")
       ->needs(lengths);
   add_value(command, "--attention", chunks.attention, percentage,
-            "percent of its time that grows with the square of its tokens; 0 by default")
+            "percent of the time of LAYERS that grows with the square of the tokens; 0 by default")
       ->needs(lengths);
   command.add_flag("--equal-time", chunks.equal_time, "as many chunks, of more equal times")->needs(lengths);
   add_value(command, "--search", chunks.simulations, small_positive, "orders of the chunks to try; by default as they come")
