@@ -80,6 +80,14 @@ TEST_CASE("check_batching names each broken rule and the first place") {
     harm(bad);
     return ballast_test::place_of(ballast::check_batching(bad, lengths, o, cost));
   };
+  auto const says = [&](std::function<void(plan&)> const& harm) {
+    auto bad = good;
+    harm(bad);
+    return ballast::describe(ballast::check_batching(bad, lengths, o, cost));
+  };
+  CHECK(says([](plan& p) { p.packs.members[2] = 9; }) == "members[2] = 9 must be below 8");
+  CHECK(says([](plan& p) { p.tokens = 5; }) == "tokens = 5, but the packs in the table hold 227");
+  CHECK(says([&](plan& p) { p.shared.clear(); }).ends_with(" tokens, more than the capacity 100"));
   auto const is = [](ballast::rule f, std::uint64_t index = 0) { return ballast::verdict{f, index}; };
   CHECK(after([](plan& p) { p.ranks = 4; }) == is(fault::wrong_shape));
   CHECK(after([](plan& p) { p.table.pop_back(); }) == is(fault::wrong_shape));

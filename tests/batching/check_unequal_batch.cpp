@@ -38,6 +38,13 @@ TEST_CASE("check_unequal_batch: names the first broken rule", "[batching]") {
   CHECK(broken([](auto& p) { p.too_long.clear(); }) == batching_fault::sample_missing);
   CHECK(broken([](auto& p) { ++p.time.value; }) == batching_fault::wrong_value);
   CHECK(broken([](auto& p) { p.time.lower_bound = p.time.value + 1; }) == batching_fault::wrong_bound);
+
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  decltype(ballast::plan_unequal_batch(lengths, ranks, ballast::token_cost{})) large;
+  large.micro_batches = {{0, 2}, {0, 1}};
+  large.rank_of = {0, 1};
+  auto const v = ballast::check_unequal_batch(large, std::vector{most / 2, most}, {.unit_time = {1}, .capacity = {most}}, dear);
+  CHECK(v == ballast::verdict{batching_fault::overfull_pack, 0, most, most});
 }
 
 }  // namespace

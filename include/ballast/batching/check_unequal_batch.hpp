@@ -59,7 +59,10 @@ template <index_type Index, length_range R, cost_model Cost>
       for (auto at = static_cast<std::size_t>(offsets[m]); at < offsets[m + 1]; ++at) {
         auto const i = std::uint64_t{members[at]};
         if (auto const v = seen.add(i, at, m); !v.valid()) return v;
-        if (length(i) > left) return {batching_fault::overfull_pack, m, ranks.capacity[r] - left + length(i), ranks.capacity[r]};
+        if (length(i) > left) {
+          auto const held = checked(ranks.capacity[r] - left) + checked(length(i));
+          return {batching_fault::overfull_pack, m, held.fits() ? held.value : checked::most, ranks.capacity[r]};
+        }
         left -= length(i);
         work = work + checked(static_cast<std::int64_t>(cost(length(i))));
       }

@@ -65,7 +65,7 @@ class batching_checker {
     for (std::size_t p = 1; p < offsets.size(); ++p)
       if (offsets[p] == offsets[p - 1]) return {broken::empty_pack, p - 1};
     for (std::size_t m = 0; m < members.size(); ++m)
-      if (members[m] >= n_) return {broken::member_out_of_range, m};
+      if (members[m] >= n_) return {broken::member_out_of_range, m, members[m], n_};
     std::vector<char> used(plan_.packs.size(), 0);
     for (std::size_t at = 0; at < plan_.table.size(); ++at) {
       auto const p = plan_.table[at];
@@ -102,6 +102,9 @@ class batching_checker {
   /// The larger of two figures; `none` if one is.
   [[nodiscard]] static checked larger(checked a, checked b) noexcept { return !a.fits() || (b.fits() && b.value < a.value) ? a : b; }
 
+  /// A figure as a verdict has it: the greatest integer if none holds it.
+  [[nodiscard]] static std::int64_t shown(checked figure) noexcept { return figure.fits() ? figure.value : checked::most; }
+
   /// Sums the tokens and costs of the steps, and checks the capacity. A sum that no integer holds is no figure of a plan.
   verdict steps() {
     occurs_.assign(n_, 0);
@@ -116,7 +119,7 @@ class batching_checker {
           auto const p = plan_.at(s, r, m);
           if (p == plan_.none) continue;
           auto const [held, c] = add_pack(p);
-          if (!held.fits() || held.value > o_.capacity) return {broken::overfull_pack, p};
+          if (!held.fits() || held.value > o_.capacity) return {broken::overfull_pack, p, shown(held), o_.capacity};
           all = all + c;
           most = larger(most, c);
           of_row[m] = larger(of_row[m], c);
@@ -243,7 +246,7 @@ class batching_checker {
   }
 
   verdict figures() {
-    if (!tokens_.fits() || tokens_.value != plan_.tokens) return {broken::wrong_tokens, 0};
+    if (!tokens_.fits() || tokens_.value != plan_.tokens) return {broken::wrong_tokens, 0, plan_.tokens, shown(tokens_)};
     if (!sum_.fits() || sum_.value != plan_.cost) return {broken::wrong_cost, 0};
     if (!value_.fits()) return {broken::wrong_value, 0, plan_.slowest.value, checked::most};
     return check_certificate(plan_.slowest, value_.value);
