@@ -4,8 +4,16 @@
 #include <ballast/core/error.hpp>
 #include <ballast/cost/calibration.hpp>
 
+#if !defined(EIGEN_NO_CUDA)
+#define EIGEN_NO_CUDA  // fits run on the host, and nvcc warns of Eigen 3.4's annotations; who needs Eigen in kernels includes it before
 #include <Eigen/Core>
 #include <Eigen/QR>
+#undef EIGEN_NO_CUDA
+#else
+#include <Eigen/Core>
+#include <Eigen/QR>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <cmath>
