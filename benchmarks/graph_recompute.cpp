@@ -9,7 +9,7 @@
 #include <ballast/graph/graph.hpp>
 #include <ballast/recompute/graph/recompute_graph.hpp>
 
-#include "../tests/recompute/graph_suite.hpp"
+#include "../tests/recompute/graph/graph_suite.hpp"
 #include "../tests/support/program_order_peak.hpp"
 
 #include <benchmark/benchmark.h>

@@ -41,7 +41,9 @@ struct device_table {
 template <index_type Index>
 [[nodiscard]] constexpr std::uint64_t hash(device_table<Index> const& plan) noexcept {
   fnv1a h;
-  for (auto const value : {plan.devices, plan.micro_batches, hash(plan.packs)}) h.append(value);
+  h.append(plan.devices);
+  h.append(plan.micro_batches);
+  h.append(hash(plan.packs));
   for (auto const p : plan.table) h.append(p == plan.none ? (std::numeric_limits<std::uint64_t>::max)() : std::uint64_t{p});
   for (auto const l : plan.level) h.append(l);
   return h.value();
