@@ -101,8 +101,8 @@ TEST_CASE("plan_levels: bad requests throw", "[plan]") {
   CHECK(refused({}, {.devices = 4}) == "levels is empty");
   CHECK(refused(timed({{8, 1, 0}}), {.devices = 4}) == "lengths[1] = 9 exceeds the longest level, 8 (see oversize policy)");
   CHECK(refused(timed({{16, 2, 0}}), {.devices = 3}) == "sp = 2 does not divide devices = 3");
-  CHECK(refused(timed({{16, 0, 0}}), {.devices = 4}) == "sp = 0 does not divide devices = 4");
-  CHECK(refused(timed({{0, 1, 0}}), {.devices = 4}) == "capacity = 0 must be in 1 ... 2^40 - 1");
+  CHECK(refused({{.setting = {.capacity = 16, .sp = 0}, .time = {}}}, {.devices = 4}) == "sp = 0 does not divide devices = 4");
+  CHECK(refused({{.setting = {.capacity = 0}, .time = {}}}, {.devices = 4}) == "capacity = 0 must be in 1 ... 2^40 - 1");
   CHECK(refused(timed({{16, 1, 0}}), {.devices = 4, .micro_batches = 0}) == "micro_batches = 0 must be in 1 ... 2^20 - 1");
   CHECK(refused(timed({{16, 1, 0}}), {.devices = 4, .order = {.buckets = 0}}) == "buckets = 0 must be positive");
 }
