@@ -248,6 +248,7 @@ template <class = when_called>
   }
   if (!partly.empty()) means.modules = partly;
   std::vector<std::int64_t> capacity;
+  capacity.reserve(plan.memory.size());
   for (auto const& held : plan.memory) capacity.push_back(held.budget);
   return nearest_megatron_recompute<std::uint32_t>(plan.layers, kinds, plan.stages,
                                                    {.stages = stages, .capacity = capacity, .in_flight = plan.in_flight}, means);

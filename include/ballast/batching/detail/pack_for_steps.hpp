@@ -68,7 +68,7 @@ template <index_type Index>
 template <index_type Index>
 [[nodiscard]] groups<Index> pack_limited(weighed_samples const& items, batching_options const& o, std::uint64_t max_samples) {
   auto const seed = epoch_seed(o);
-  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
+  auto const places = o.ranks * o.micro_batches;
   auto mixed = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .max_samples = max_samples, .seed = seed}).packs;
   auto const order = random_permutation<Index>(items.size(), seed);  // equal samples change places from epoch to epoch
   std::vector<keyed_item<Index>> shortest_first, scratch;
@@ -88,7 +88,7 @@ template <index_type Index>
   constexpr std::uint64_t most = (std::numeric_limits<std::int64_t>::max)();
   std::int64_t const capacity[] = {o.capacity, static_cast<std::int64_t>((std::min)(max_samples, most))};
   auto const completed = plan_bin_completion(classes, capacity);
-  if (divide_up(completed.packs(), places) >= divide_up(mixed.size(), places)) return mixed;
+  if (divide_up(completed.packs(), places) >= divide_up(std::uint64_t{mixed.size()}, places)) return mixed;
   groups<Index> packs;
   std::vector<Index> members;
   for (std::size_t p = 0; p < completed.size(); ++p)
