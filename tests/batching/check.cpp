@@ -93,6 +93,7 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   CHECK(after([](plan& p) { p.table.pop_back(); }) == is(fault::wrong_shape));
   CHECK(after([](plan& p) { p.packs.offsets.back() += 1; }) == is(fault::bad_offsets, good.packs.size()));
   CHECK(after([](plan& p) { p.packs.offsets[1] = 100; }) == is(fault::bad_offsets, 1));
+  CHECK(after([](plan& p) { p.packs.offsets.clear(), p.packs.members.clear(); }) == is(fault::bad_offsets));
   CHECK(after([](plan& p) { p.packs.offsets[1] = 0; }) == is(fault::empty_pack));
   CHECK(after([](plan& p) { p.packs.members[2] = 8; }) == is(fault::member_out_of_range, 2));
   CHECK(after([](plan& p) { p.table[1] = 9; }) == is(fault::pack_out_of_range, 1));

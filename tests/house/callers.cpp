@@ -18,7 +18,7 @@ using house::header;
 
 namespace {
 
-/// Headers of seed systems that no program calls yet.
+/// Headers that wait for their caller: of seed systems, and for trainers that execute plans.
 std::set<std::string> const waiting{
     "ballast/balance/share_units.hpp",   // Whale, which trained M6: shares of equal units
     "ballast/chunks/choose_chunks.hpp",  // ChunkFlow: the size of a chunk and K

@@ -95,7 +95,7 @@ template <class = when_called>
 /// @param buffers   the buffers
 /// @param layout    a layout of them, or the statement that there is none
 /// @param capacity  the largest height, in bytes; 0: any
-/// @throws invalid_input if a buffer is none: it does not end behind its begin, has a negative size or an alignment below 1
+/// @throws invalid_input if a buffer is invalid: it does not end behind its begin, has a negative size or an alignment below 1
 /// @return the first broken rule, in the order of `layout_fault` (those of single offsets buffer by buffer); its index is the buffer
 /// @par Complexity
 /// O(n log n); O(n^2) to name the first overlap where there is one.

@@ -61,6 +61,7 @@ class batching_checker {
 
   verdict packs() {
     auto const& [offsets, members] = plan_.packs;
+    if (offsets.empty()) return {broken::bad_offsets, 0, 0, members.size()};
     if (auto const v = check_offsets(offsets, members.size()); !v.valid()) return v;
     for (std::size_t p = 1; p < offsets.size(); ++p)
       if (offsets[p] == offsets[p - 1]) return {broken::empty_pack, p - 1};
