@@ -298,24 +298,54 @@ TEST_CASE("framework_setting: QLoRA of ms-swift is read, other quantised weights
   CHECK(refused(sft + "--tuner_type full --quant_method bnb", "run.sh", asked).starts_with("run.sh:1: quant_method"));
 }
 
-TEST_CASE("framework_setting: a key that nobody knows is refused by name, one without effect is not") {
+TEST_CASE("framework_setting: a slip of a key is refused with the key, a key that nobody knows is passed over and listed") {
   setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096, .micro_batch = 1};
   CHECK(refused(llama_8b + "--tensor-model-paralel-size 2", "run.sh", asked) ==
-        "run.sh:1: tensor_model_paralel_size is no key of Megatron-LM that this program knows");
+        "run.sh:1: tensor_model_paralel_size is no key of Megatron-LM that this program knows; is tensor_model_parallel_size meant?");
   CHECK(refused("megatron sft \\\n --max_length 4096 --recompute_granularty full", "run.sh", asked) ==
-        "run.sh:2: recompute_granularty is no key of ms-swift that this program knows");
+        "run.sh:2: recompute_granularty is no key of ms-swift that this program knows; is recompute_granularity meant?");
   CHECK(refused("swift sft --deepspeed zero2 --use_ligr_kernel true", "run.sh", asked) ==
-        "run.sh:1: use_ligr_kernel is no key of ms-swift that this program knows");
+        "run.sh:1: use_ligr_kernel is no key of ms-swift that this program knows; is use_liger_kernel meant?");
   CHECK(refused(R"({"zero_optimization": {"stage": 2, "overlap_com": true}})", "ds.json", asked) ==
-        "ds.json: zero_optimization.overlap_com is no key of DeepSpeed that this program knows");
-  CHECK(refused("[parallelism]\ntensor_parallel_degre = 2\n", "t.toml", asked) ==
-        "t.toml:2: parallelism.tensor_parallel_degre is no key of torchtitan that this program knows");
-  CHECK(refused("micro_batch_size: 1\nseq_length: 4096\ntensor_parallel: 2\n", "a.yaml", asked) ==
-        "a.yaml:3: tensor_parallel is no key of Megatron-LM that this program knows");
-  CHECK(refused(llama_8b + "--lr 1e-4 --save /tmp --log-interval 1 --train-iters 100 --adam-beta2 0.95 --data-path a b c", "run.sh",
-                asked) == "accepted");
-  CHECK(refused(R"({"gradient_clipping": 1.0, "steps_per_print": 10, "zero_optimization": {"stage": 1}})", "ds.json", asked) == "accepted");
-  CHECK(refused("[metrics]\nlog_freq = 10\n[checkpoint]\ninterval = 500\n", "t.toml", asked) == "accepted");
+        "ds.json: zero_optimization.overlap_com is no key of DeepSpeed that this program knows; is zero_optimization.overlap_comm meant?");
+  CHECK(
+      refused("[parallelism]\ntensor_parallel_degre = 2\n", "t.toml", asked) ==
+      "t.toml:2: parallelism.tensor_parallel_degre is no key of torchtitan that this program knows; is parallelism.tensor_parallel_degree "
+      "meant?");
+  using names = std::vector<std::string>;
+  CHECK(read("micro_batch_size: 1\nseq_length: 4096\ntensor_parallel: 2\n", "a.yaml", asked).passed_over == names{"tensor_parallel"});
+  CHECK(read(llama_8b + "--use-persistent-ckpt-worker --new-key 1", "run.sh", asked).passed_over ==
+        names{"use_persistent_ckpt_worker", "new_key"});
+  auto const all_known = [&](std::string const& text, char const* name) { return read(text, name, asked).passed_over.empty(); };
+  CHECK(all_known(llama_8b + "--lr 1e-4 --save /tmp --log-interval 1 --train-iters 100 --adam-beta2 0.95 --data-path a b c", "run.sh"));
+  CHECK(all_known(R"({"gradient_clipping": 1.0, "steps_per_print": 10, "zero_optimization": {"stage": 1}})", "ds.json"));
+  CHECK(all_known("[metrics]\nlog_freq = 10\n[checkpoint]\ninterval = 500\n", "t.toml"));
+}
+
+TEST_CASE("framework_setting: a functional test of Megatron-LM is read as the flags that it holds") {
+  setting_request const asked{.gpus = 8};
+  auto const flags = std::string(
+      "--num-layers 12 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --micro-batch-size 4 "
+      "--global-batch-size 32 --max-position-embeddings 1024 --attention-backend unfused ");
+  auto const test = std::string(
+      "ENV_VARS:\n  NVTE_ALLOW_NONDETERMINISTIC_ALGO: 0\nTEST_TYPE: regular\nMODEL_ARGS:\n"
+      "  --num-layers: 12\n  --hidden-size: 512\n  --num-attention-heads: 8\n  --seq-length: 1024\n"
+      "  --micro-batch-size: 4\n  --global-batch-size: 32\n  --max-position-embeddings: 1024\n"
+      "  --attention-backend: unfused\n  --data-path: ${DATA_PATH}/text\n");
+  auto const same = [&](std::string const& of_test, std::string const& of_flags) {
+    auto const a = read(test + of_test, "model_config.yaml", asked), b = read(flags + of_flags, "run.sh", asked);
+    CHECK(a.setting == b.setting);
+    CHECK(a.model == b.model);
+    return a.model.vocabulary;
+  };
+  CHECK(same("  --tokenizer-type: GPT2BPETokenizer\n", "--vocab-size 50257") == 50'304);
+  CHECK(same("  --tokenizer-type: NullTokenizer\n  --vocab-size: 131072\n", "--vocab-size 131073") == 131'200);
+  CHECK(same("  --vocab-size: 32000\n  --pipeline-model-parallel-size: 2\n  --pipeline-model-parallel-layout: Et*5|(t)*7L\n",
+             "--vocab-size 32000 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*5|(t)*7L'") == 32'000);
+  CHECK(same("  --vocab-size: 32000\n  --recompute-granularity: selective\n  --recompute-modules: [mlp layernorm]\nBEFORE: a && b\n",
+             "--vocab-size 32000 --recompute-granularity selective --recompute-modules mlp layernorm") == 32'000);
+  CHECK(refused(test + "  --recompute-modules: &a [mlp]\n", "model_config.yaml", asked) ==
+        "model_config.yaml: YAML with anchors is not read");
 }
 
 TEST_CASE("framework_setting: malformed files give one sentence with file and line or key") {

@@ -157,6 +157,7 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                               {"bubble", is.shares.share(is.shares.bubble)},
                               {"modelled_step_ms", is.step_ms()},
                               {"unread", of.given.unread},
+                              {"passed_over", of.given.passed_over},
                               {"notes", of.given.notes},
                               {"better", nullptr},
                               {"best", nullptr}};
@@ -209,6 +210,11 @@ std::string in_words(judged_setting const& of) {
   text += "A step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
           " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
   for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";
+  if (auto const& keys = of.given.passed_over; !keys.empty()) {
+    text += "Passed over, as keys that this program does not know: ";
+    for (auto const& key : keys) text += (&key == &keys.front() ? "" : ", ") + key;
+    text += ". Memory and time are judged without them.\n";
+  }
   return text;
 }
 

@@ -87,7 +87,7 @@ class deepspeed_importer {
                 "autotuning.*",
                 "curriculum_learning.*",
                 "compile.*"});
-    in_.finish(out_.framework);
+    out_.passed_over = in_.finish(out_.framework);
     if (out_.setting.pipeline.stages > 1) {
       try {
         out_.setting.boundaries = cut_by_parameters(out_);
@@ -345,7 +345,7 @@ class swift_importer {
                 "push_to_hub",
                 "create_checkpoint_symlink",
                 "cached_dataset"});
-    in_.finish("ms-swift");
+    out_.passed_over = in_.finish("ms-swift");
     require_suits(in_, out_);
     return std::move(out_);
   }

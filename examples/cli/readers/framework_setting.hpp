@@ -28,8 +28,9 @@ struct imported_setting {
   std::string framework;  ///< "Megatron-LM", "ms-swift", "DeepSpeed" or "torchtitan"
   ballast::training_setting setting;
   ballast::transformer model;
-  std::vector<std::string> notes;     ///< what is not modelled, each with the direction of the error
-  std::vector<std::string> unread{};  ///< what may say more and is not in the file, each with its line
+  std::vector<std::string> notes;          ///< what is not modelled, each with the direction of the error
+  std::vector<std::string> unread{};       ///< what may say more and is not in the file, each with its line
+  std::vector<std::string> passed_over{};  ///< keys that no importer knows
 };
 
 /// Reads a setting: JSON of DeepSpeed or, with sections, of torchtitan; TOML of torchtitan; YAML or argument lines of Megatron-LM or

@@ -129,8 +129,10 @@ ballast::transformer read_megatron_model(setting_table& in, std::optional<ballas
   model.tied = !in.flag("untie_embeddings_and_output_weights");
   auto const positions = in.number_or("max_position_embeddings", 0);
   if (in.word("position_embedding_type", "learned_absolute") == "learned_absolute") model.positions = positions;
-  auto const padding = in.number_or("make_vocab_size_divisible_by", 128), vocabulary = in.number_or("vocab_size", 0),
-             padded = in.number_or("padded_vocab_size", 0);
+  auto const tokenizer = in.word("tokenizer_type");
+  auto const padding = in.number_or("make_vocab_size_divisible_by", 128), padded = in.number_or("padded_vocab_size", 0);
+  auto vocabulary = in.number_or("vocab_size", tokenizer == "GPT2BPETokenizer" ? 50'257 : 0);
+  if (tokenizer == "NullTokenizer" && vocabulary > 0) ++vocabulary;  // for the end of a document
   if (!given && vocabulary == 0 && padded == 0)
     throw bad_input(in.file() + ": vocab_size is missing: the tokenizer decides it, and the setting has to say it here");
   if (padding > 1 << 20) in.refuse("make_vocab_size_divisible_by", "is above 2^20");

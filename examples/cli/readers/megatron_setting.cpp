@@ -38,7 +38,7 @@ class megatron_importer {
     read_batches();
     read_trained_parts();
     read_others();
-    in_.finish(out_.framework);
+    out_.passed_over = in_.finish(out_.framework);
     require_suits(in_, out_);
     return std::move(out_);
   }
@@ -550,7 +550,8 @@ class megatron_importer {
                 "use_nccl_*",
                 "use_sharp",
                 "dataset",
-                "fim_*"});
+                "fim_*",
+                "environment.*"});
   }
 
   setting_table& in_;

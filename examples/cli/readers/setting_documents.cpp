@@ -54,6 +54,7 @@ void add_yaml(setting_table& table, YAML::Node const& node, std::string const& s
     auto const place = name + ":" + std::to_string(pair.first.Mark().line + 1);
     if (!pair.first.IsScalar()) throw bad_input(place + ": a key is not a word");
     auto key = pair.first.Scalar();
+    key.erase(0, key.find_first_not_of('-'));  // flags may be keys
     std::replace(key.begin(), key.end(), '-', '_');
     key = in_section(section, key);
     if (pair.second.IsMap()) {
@@ -67,6 +68,16 @@ void add_yaml(setting_table& table, YAML::Node const& node, std::string const& s
       entry.words.push_back(yaml_text(pair.second));
     table.add(std::move(entry));
   }
+}
+
+/// Whether a node of YAML has a name, as in `&name`.
+[[nodiscard]] bool has_anchor(std::string_view text) {
+  constexpr std::string_view blanks = " \t\n[,";
+  for (auto at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
+    auto const begins = at == 0 || blanks.find(text[at - 1]) != blanks.npos;
+    if (begins && at + 1 < text.size() && text[at + 1] != '&' && blanks.find(text[at + 1]) == blanks.npos) return true;
+  }
+  return false;
 }
 
 /// Whether a document is deeper than any setting; readers of documents recurse. Aliases could make a small text a huge document.
@@ -151,12 +162,17 @@ setting_table read_json_setting(std::string_view text, std::string const& name) 
 
 setting_table read_yaml_setting(std::string_view text, std::string const& name) {
   require_plain(text, name);
-  if (text.find('&') != text.npos && text.find('*') != text.npos) throw bad_input(name + ": YAML with anchors is not read");
+  if (has_anchor(text)) throw bad_input(name + ": YAML with anchors is not read");
   try {
     auto const node = YAML::Load(std::string(text));
     if (!node.IsMap()) throw bad_input(name + ": not a YAML mapping");
     setting_table table(name);
-    add_yaml(table, node, {}, name);
+    if (auto const flags = node["MODEL_ARGS"]; flags && flags.IsMap()) {  // a functional test of Megatron-LM
+      add_yaml(table, flags, {}, name);
+      if (auto const variables = node["ENV_VARS"]; variables && variables.IsMap()) add_yaml(table, variables, "environment", name);
+    } else {
+      add_yaml(table, node, {}, name);
+    }
     return table;
   } catch (YAML::Exception const& e) {
     throw bad_input(name + ":" + std::to_string(e.mark.line + 1) + ": " + printable(e.msg));

@@ -2,6 +2,7 @@
 #include "readers/setting_table.hpp"
 
 #include "errors.hpp"
+#include "nearest.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -41,6 +42,7 @@ bool setting_table::has_section(std::string_view prefix) const {
 }
 
 setting_entry const* setting_table::take(std::string_view key) {
+  asked_.emplace_back(key);
   for (auto& entry : entries_) {
     if (entry.key != key) continue;
     entry.used = true;
@@ -135,16 +137,29 @@ std::vector<std::string> setting_table::list(std::string_view key) {
 }
 
 void setting_table::ignore(std::initializer_list<std::string_view> keys) {
-  for (auto const key : keys)
+  for (auto const key : keys) {
+    if (!key.ends_with('*')) asked_.emplace_back(key);
     for (auto& entry : entries_) {
       auto const all = key.ends_with('*') && entry.key.starts_with(key.substr(0, key.size() - 1));
       if (all || entry.key == key) entry.used = true;
     }
+  }
 }
 
-void setting_table::finish(std::string const& framework) const {
-  for (auto const& entry : entries_)
-    if (!entry.used) throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + framework + " that this program knows");
+std::vector<std::string> setting_table::finish(std::string const& framework) const {
+  std::vector<std::string> out;
+  for (auto const& entry : entries_) {
+    if (entry.used) continue;
+    // a longer name may differ in more letters; a new key of a framework differs in a word
+    auto const slip = std::find_if(asked_.begin(), asked_.end(), [&](std::string const& known) {
+      return edit_distance(entry.key, known) <= (std::max)(entry.key.size() / 8, std::size_t{1});
+    });
+    if (slip != asked_.end())
+      throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + framework + " that this program knows; is " + *slip +
+                      " meant?");
+    out.push_back(printable(entry.key));
+  }
+  return out;
 }
 
 }  // namespace ballast_cli

@@ -20,7 +20,7 @@ struct setting_entry {
   bool used = false;  ///< whether an importer asked for it
 };
 
-/// A table of keys. Importers ask for those that they know, and then `finish` refuses the rest. All throw bad_input, naming place and key.
+/// A table of keys. Importers ask for those that they know, and then `finish` tells the rest. All throw bad_input, naming place and key.
 class setting_table {
  public:
   explicit setting_table(std::string file) : file_(std::move(file)) {}
@@ -29,7 +29,10 @@ class setting_table {
   void add(setting_entry entry);
 
   [[nodiscard]] std::string const& file() const noexcept { return file_; }
-  [[nodiscard]] bool has(std::string_view key) const { return look_up(key) != nullptr; }
+  [[nodiscard]] bool has(std::string_view key) const {
+    asked_.emplace_back(key);
+    return look_up(key) != nullptr;
+  }
   /// Whether a key is there that begins so.
   [[nodiscard]] bool has_section(std::string_view prefix) const;
 
@@ -55,8 +58,8 @@ class setting_table {
 
   /// Marks keys as known: those given, and those that begin with a given word that ends in '*'.
   void ignore(std::initializer_list<std::string_view> keys);
-  /// Refuses the first key that nothing has asked for.
-  void finish(std::string const& framework) const;
+  /// The keys that nothing has asked for. Refuses one that is a slip of a key that importers ask for.
+  [[nodiscard]] std::vector<std::string> finish(std::string const& framework) const;
 
  private:
   [[nodiscard]] setting_entry const* look_up(std::string_view key) const;
@@ -66,6 +69,7 @@ class setting_table {
 
   std::string file_;
   std::vector<setting_entry> entries_;
+  mutable std::vector<std::string> asked_;  // every key that an importer knows
 };
 
 }  // namespace ballast_cli

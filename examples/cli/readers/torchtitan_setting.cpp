@@ -37,7 +37,7 @@ class torchtitan_importer {
     read_batches();
     read_stages();
     read_others();
-    in_.finish(out_.framework);
+    out_.passed_over = in_.finish(out_.framework);
     require_suits(in_, out_);
     return std::move(out_);
   }
