@@ -17,7 +17,6 @@
 #include <ballast/partition/check.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/partition/options.hpp>
-#include <ballast/partition/probe.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/second_objective.hpp>
 #include <ballast/partition/stage_cost.hpp>

@@ -46,7 +46,6 @@ std::set<std::string> const data{
     "packing/vector/result",
     "partition/options",
     "partition/result",
-    "partition/stage_cost",
     "partition/workspace",
     "pipeline/result",
     "pipeline/tasks",

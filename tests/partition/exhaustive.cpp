@@ -40,14 +40,6 @@ void min_max_agrees(chain_case const& c, std::vector<worth> const& cuts) {
   agrees(weighed, c, cuts);
   require_valid(check_partition(weighed, c.layers.size(), o, cost));
   REQUIRE(weighed.boundaries == plan.boundaries);
-  auto const limit = cuts.empty() ? 7 : cuts[0].bottleneck;
-  auto const probed = ballast::probe_partition(c.layers.size(), o, limit, cost);
-  REQUIRE(probed.boundaries == plan.boundaries);
-  if (limit == 0) return;
-  auto const below = ballast::probe_partition(c.layers.size(), o, limit - 1, cost);
-  REQUIRE((below.status == status::infeasible && below.boundaries.empty()));
-  if (!cuts.empty() && below.bound == partition_bound::probe)
-    REQUIRE((below.bottleneck.value == limit - 1 && below.bottleneck.lower_bound == limit));
 }
 
 void second_objectives_agree(chain_case c, std::vector<worth> const& cuts, bool slack) {

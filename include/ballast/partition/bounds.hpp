@@ -66,12 +66,8 @@ template <class = when_called>
       if ((left -= (std::min)(left, limit / t)) == 0) return true;
     return false;
   };
-  std::int64_t impossible = 0, possible = total * *std::min_element(unit_time.begin(), unit_time.end());
-  while (possible - impossible > 1) {
-    auto const middle = impossible + (possible - impossible) / 2;
-    (holds(middle) ? possible : impossible) = middle;
-  }
-  return {possible, partition_bound::mean};
+  auto const possible = total * *std::min_element(unit_time.begin(), unit_time.end());
+  return {first_where(std::int64_t{1}, possible, holds), partition_bound::mean};
 }
 
 }  // namespace ballast::inline v0_2

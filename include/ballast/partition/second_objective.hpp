@@ -29,7 +29,7 @@ namespace detail {
 /// Computes the least bottleneck, then the least sum of charges under it or under the caller's limit; `none` if there is no plan.
 template <index_type Index, class Charge>
 [[nodiscard]] wide least_charge(partition_options const& o, Charge const& charge, partition_workspace& workspace, staged<Index>& plan) {
-  require(o.limit >= 0, [&] { return "limit = " + std::to_string(o.limit) + " must not be negative (0 = the least possible)"; });
+  require(o.limit >= 0, [&] { return sentence("limit = ", o.limit, " must not be negative (0 = the least possible)"); });
   least_bottleneck(workspace, plan);
   if (plan.status != status::feasible) return {};
   auto const least = plan.bottleneck.value;
@@ -67,15 +67,14 @@ struct crossing {
 template <class = when_called>
 inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::size_t layers, std::uint64_t stages) {
   auto const cuts = layers == 0 ? 0 : layers - 1;
-  require(volume.size() == cuts,
-          [&] { return "volume has " + std::to_string(volume.size()) + " entries for " + std::to_string(cuts) + " inner cuts"; });
+  require(volume.size() == cuts, [&] { return sentence("volume has ", volume.size(), " entries for ", cuts, " inner cuts"); });
   std::int64_t most = 0;
   for (std::size_t i = 0; i < cuts; ++i) {
     require(volume[i] >= 0, [&] { return entry("volume", i, volume[i]) + " must not be negative"; });
     most = (std::max)(most, volume[i]);
   }
   require(most <= unaffordable / static_cast<std::int64_t>(stages),
-          [&] { return "volumes of up to " + std::to_string(most) + " at each of " + std::to_string(stages) + " stages reach 2^63"; });
+          [&] { return sentence("volumes of up to ", most, " at each of ", stages, " stages reach 2^63"); });
   return most * static_cast<std::int64_t>(stages);
 }
 

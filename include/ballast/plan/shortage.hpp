@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/range_maximum.hpp>
-#include <ballast/partition/probe.hpp>
+#include <ballast/partition/min_max.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/result.hpp>
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
-#include <ballast/partition/probe.hpp>
+#include <ballast/partition/min_max.hpp>
 #include <ballast/partition/stage_cost.hpp>
 #include <ballast/staging/detail/oracle.hpp>
 #include <ballast/staging/layer.hpp>

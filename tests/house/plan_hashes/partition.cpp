@@ -61,7 +61,6 @@ void partition() {
       return time > 9000 ? unaffordable : time * static_cast<std::int64_t>(stage % 3 + 1);
     };
     show("min_max_partition", name + ",stage_cost", min_max_partition(n, {.stages = 5}, cost));
-    show("probe_partition", name, probe_partition(n, {.stages = 5}, before.back() / 3 + 1, cost));
     show("partition_lower_bound", name, partition_lower_bound(before, *std::max_element(layers.begin(), layers.end()), 5));
     show("unequal_lower_bound", name, unequal_lower_bound(before.back(), unit_time));
     show("virtual_stages", name + ",4x2", virtual_stages(layers, {.devices = 4, .chunks = 2, .min_layers = 0, .work = 20'000}));

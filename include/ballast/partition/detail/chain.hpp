@@ -119,10 +119,8 @@ struct callable_chain {
   [[nodiscard]] std::int64_t cost(std::size_t begin, std::size_t end, std::size_t stage) const {
     if (begin == end) return 0;
     auto const value = weigh(begin, end, stage);
-    require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0), [&] {
-      return "cost(" + std::to_string(begin) + ", " + std::to_string(end) + ", " + std::to_string(stage) + ") = " + std::to_string(value) +
-             " is outside [0, 2^63)";
-    });
+    require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
+            [&] { return sentence("cost(", begin, ", ", end, ", ", stage, ") = ", value, " is outside [0, 2^63)"); });
     return static_cast<std::int64_t>(value);
   }
   [[nodiscard]] std::int64_t relaxed(std::size_t begin, std::size_t end, std::size_t stage) const { return cost(begin, end, stage); }

@@ -25,8 +25,7 @@
 namespace ballast::inline v0_2::detail {
 
 inline void require_stages(partition_options const& o) {
-  require(o.stages >= 1 && o.stages <= std::uint64_t{1} << 31,
-          [&] { return "stages = " + std::to_string(o.stages) + " must be in 1 ... 2^31"; });
+  require(o.stages >= 1 && o.stages <= std::uint64_t{1} << 31, [&] { return sentence("stages = ", o.stages, " must be in 1 ... 2^31"); });
 }
 
 /// Validates the options that apply to any chain.
@@ -63,7 +62,7 @@ template <class = when_called>
 inline void load_speeds(partition_options const& o, std::int64_t total, chain_data& d) {
   d.unit_time = o.unit_time;
   require(o.unit_time.empty() || o.unit_time.size() == o.stages,
-          [&] { return "unit_time has " + std::to_string(o.unit_time.size()) + " entries for " + std::to_string(o.stages) + " stages"; });
+          [&] { return sentence("unit_time has ", o.unit_time.size(), " entries for ", o.stages, " stages"); });
   auto room = unaffordable - 1 - total;
   for (std::size_t s = 0; s < o.unit_time.size(); ++s) {
     auto const here = [&] { return entry("unit_time", s, o.unit_time[s]); };
@@ -75,8 +74,7 @@ inline void load_speeds(partition_options const& o, std::int64_t total, chain_da
   d.transfer.clear();
   if (o.transfer.empty()) return;
   auto const cuts = d.layers == 0 ? 0 : d.layers - 1;
-  require(o.transfer.size() == cuts,
-          [&] { return "transfer has " + std::to_string(o.transfer.size()) + " entries for " + std::to_string(cuts) + " inner cuts"; });
+  require(o.transfer.size() == cuts, [&] { return sentence("transfer has ", o.transfer.size(), " entries for ", cuts, " inner cuts"); });
   d.transfer.assign(d.layers + 1, 0);
   for (std::size_t i = 0; i < cuts; ++i) {
     auto const here = [&] { return entry("transfer", i, o.transfer[i]); };
@@ -109,11 +107,10 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   require(o.size.empty() == o.capacity.empty() || (n == 0 && o.size.empty()),
           [] { return std::string("size and capacity must be given together"); });
   if (!o.capacity.empty()) {
-    require(o.size.size() == n,
-            [&] { return "size has " + std::to_string(o.size.size()) + " entries for " + std::to_string(n) + " layers"; });
+    require(o.size.size() == n, [&] { return sentence("size has ", o.size.size(), " entries for ", n, " layers"); });
     add_up(o.size, "size", d.size);
     require(o.capacity.size() == o.stages,
-            [&] { return "capacity has " + std::to_string(o.capacity.size()) + " entries for " + std::to_string(o.stages) + " stages"; });
+            [&] { return sentence("capacity has ", o.capacity.size(), " entries for ", o.stages, " stages"); });
     for (std::size_t s = 0; s < o.capacity.size(); ++s)
       require(o.capacity[s] >= 0, [&] { return entry("capacity", s, o.capacity[s]) + " must not be negative"; });
   }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/partition/probe.hpp>
+#include <ballast/partition/min_max.hpp>
 
 #include "suite.hpp"
 
-namespace test_partition_probe {
+namespace test_partition_stage_cost {
 
 using namespace ballast_test;
 using ballast::min_max_partition;
-using ballast::probe_partition;
 using ballast::unaffordable;
 
 namespace {
@@ -84,34 +83,24 @@ TEST_CASE("min_max_partition of a lower bound on a cost: no plan is faster, and 
   CHECK((weak > 1000 && infeasible > 1000));
 }
 
-TEST_CASE("probe_partition: what it says of a limit") {
+TEST_CASE("min_max_partition of a stage cost: too few layers, none, and stages that are not possible") {
   auto const count = [](std::uint64_t b, std::uint64_t e, std::uint64_t) { return e - b; };
-  auto const yes = probe_partition(7, {.stages = 3}, 4, count);
-  CHECK((yes.status == status::feasible && yes.boundaries == cut{0, 4, 6, 7} && yes.bottleneck == ballast::certificate{4, 0}));
-  auto const no = probe_partition(7, {.stages = 3}, 2, count);
-  CHECK((no.status == status::infeasible && no.bound == partition_bound::probe && no.bottleneck == ballast::certificate{2, 3}));
-  auto const never = probe_partition(7, {.stages = 3}, 2, [](std::uint64_t, std::uint64_t, std::uint64_t) { return unaffordable; });
-  CHECK(never.bottleneck == ballast::certificate{2, unaffordable});
   CHECK(min_max_partition(7, {.stages = 3}, [](std::uint64_t, std::uint64_t, std::uint64_t) { return unaffordable; }).status ==
         status::infeasible);
-  CHECK(probe_partition(2, {.stages = 3}, 9, count).bound == partition_bound::min_layers);
   CHECK(min_max_partition(2, {.stages = 3}, count).bottleneck == ballast::certificate{2, 3});
   CHECK(min_max_partition(0, {.stages = 3, .min_layers = 0}, count).boundaries == cut{0, 0, 0, 0});
 }
 
-TEST_CASE("probe_partition: refusals") {
+TEST_CASE("min_max_partition of a stage cost: refusals") {
   auto const count = [](std::uint64_t b, std::uint64_t e, std::uint64_t) { return e - b; };
   auto const falls = [](std::uint64_t, std::uint64_t, std::uint64_t) { return -2; };
   numbers const two{1, 1};
-  CHECK(refusal([&] { return probe_partition(3, {}, 1, count); }) == "stages = 0 must be in 1 ... 2^31");
-  CHECK(refusal([&] { return probe_partition(3, {.stages = 1}, -1, count); }) == "limit = -1 must be in [0, 2^63 - 1)");
-  CHECK(refusal([&] { return probe_partition(3, {.stages = 1}, unaffordable, count); }) ==
-        "limit = 9223372036854775807 must be in [0, 2^63 - 1)");
-  CHECK(refusal([&] { return probe_partition(3, {.stages = 2, .unit_time = two}, 1, count); }) ==
+  CHECK(refusal([&] { return min_max_partition(3, {}, count); }) == "stages = 0 must be in 1 ... 2^31");
+  CHECK(refusal([&] { return min_max_partition(3, {.stages = 2, .unit_time = two}, count); }) ==
         "a partition by stage cost takes only the options stages and min_layers");
   CHECK(refusal([&] { return min_max_partition(3, {.stages = 1}, falls); }) == "cost(0, 1, 0) = -2 is outside [0, 2^63)");
   CHECK(refusal([&] { return min_max_partition(std::uint64_t{1} << 32, {.stages = 1}, count); }) ==
         "4294967296 layers need a 64-bit index: call with <std::uint64_t>");
 }
 
-}  // namespace test_partition_probe
+}  // namespace test_partition_stage_cost
