@@ -2,10 +2,11 @@
 #pragma once
 #include <ballast/balance/detail/dealing.hpp>
 #include <ballast/balance/detail/differencing.hpp>
-#include <ballast/balance/detail/methods.hpp>
 #include <ballast/balance/options.hpp>
+#include <ballast/balance/rate_matching.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/balance/result.hpp>
+#include <ballast/balance/snake.hpp>
 #include <ballast/balance/workspace.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/cost/polynomial.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/bound_of_costs.hpp>
+#include <ballast/balance/bounds.hpp>
 #include <ballast/balance/detail/bulk.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>

@@ -74,7 +74,7 @@ template <index_type Index, length_range R, cost_model Cost = token_cost, cost_m
 template <class = when_called>
 [[nodiscard]] verdict check_shares(unit_shares const& plan, std::int64_t units, unequal_options const& options) {
   detail::require_valid<>(options);
-  require(units >= 0, [&] { return "units = " + std::to_string(units) + " must not be negative"; });
+  require(units >= 0, [&] { return sentence("units = ", units, " must not be negative"); });
   auto const sets = options.unit_time.size();
   std::int64_t shared = 0, slowest = 0, sooner = 0, most = 0;
   auto const add = [&](std::int64_t& sum, std::int64_t n) { sum += (std::min)(n, units - (std::min)(sum, units)); };

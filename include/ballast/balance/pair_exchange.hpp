@@ -1,15 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/dealt_sets.hpp>
-#include <ballast/balance/detail/pair_exchanger.hpp>
+#include <ballast/balance/detail/exchange_search.hpp>
 #include <ballast/core/kept_memory.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 /// @file
 /// @brief `exchange_pairs`: exchanges of up to two items for up to two, for sets that hold few items each.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+/// The algorithm of `exchange_pairs`: the most loaded set exchanges up to two items for up to two items of one of the least loaded sets.
+template <index_type Index>
+class pair_exchanger {
+ public:
+  static constexpr std::size_t most_items = 12;  ///< number of cheapest items of a set that form pairs
+  static constexpr std::size_t partners = 8;
+
+  /// `d.sorted_sets` are the current sets. Stops at a largest load of `enough`, or if none of the partners helps.
+  void operator()(dealt_sets<Index>& d, std::int64_t enough) {
+    search_exchanges(
+        d, {.partners = partners}, enough, [&](std::uint32_t x, std::uint32_t y, std::int64_t& best) { try_all(d, x, y, best); },
+        [&](std::uint32_t x) { perform(d, x); });
+  }
+
+ private:
+  struct pick {
+    std::int64_t cost = 0, size = 0;
+    std::array<std::uint8_t, 2> at{};  ///< positions in the sorted set
+    std::uint8_t count = 0;
+  };
+  struct move {
+    std::uint32_t to;
+    pick give, take;
+  };
+
+  /// Lists the choices of no, one or two items of a set, most expensive first.
+  static void list(dealt_sets<Index> const& d, std::uint32_t s, std::vector<pick>& out) {
+    auto const& set = d.sorted_sets[s];
+    out.assign(1, {});
+    auto const n = (std::min)(set.size(), std::size_t{255});
+    for (std::uint8_t i = 0; i < n; ++i) {
+      out.push_back({set[i].key, d.size[set[i].item], {i, 0}, 1});
+      for (std::uint8_t j = n > most_items ? static_cast<std::uint8_t>(n - most_items) : std::uint8_t{0}; j < i; ++j)
+        out.push_back({set[i].key + set[j].key, d.size[set[i].item] + d.size[set[j].item], {i, j}, 2});
+    }
+    std::sort(out.begin(), out.end(), [](pick const& a, pick const& b) { return a.cost != b.cost ? a.cost > b.cost : a.at < b.at; });
+  }
+  void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y, std::int64_t& best) {
+    if (y == memory_of(d.scratch).cheapest.front()) list(d, x, given_);  // the first partner of a round
+    list(d, y, taken_);
+    auto const half = (d.load[x] - d.load[y]) / 2;
+    std::size_t nearest = 0;  // both lists descend, and so does the choice that would balance the two sets
+    for (auto const& give : given_) {
+      while (nearest < taken_.size() && taken_[nearest].cost > give.cost - half) ++nearest;
+      for (auto j = nearest >= 2 ? nearest - 2 : 0; j < taken_.size() && j < nearest + 2; ++j) {
+        auto const& take = taken_[j];
+        auto const gain = give.cost - take.cost;
+        auto const load = (std::max)(d.load[x] - gain, d.load[y] + gain);
+        if (load >= best || give.size - take.size > d.room[y] || take.size - give.size > d.room[x]) continue;
+        best = load;
+        best_ = {y, give, take};
+      }
+    }
+  }
+  void perform(dealt_sets<Index>& d, std::uint32_t x) {
+    moved_.clear();
+    auto const lift = [&](std::uint32_t s, pick const& p) {
+      auto& set = d.sorted_sets[s];
+      for (std::size_t k = 0; k < p.count; ++k) {  // the later position first
+        moved_.push_back({set[p.at[k]], s});
+        set.erase(set.begin() + p.at[k]);
+      }
+    };
+    lift(x, best_.give);
+    lift(best_.to, best_.take);
+    for (auto const& [what, from] : moved_) transfer(d, what, from, from == x ? best_.to : x);
+  }
+
+  std::vector<pick> given_, taken_;
+  std::vector<std::pair<keyed_item<Index>, std::uint32_t>> moved_;
+  move best_{};
+};
+}  // namespace detail
 
 /// @brief Scratch memory of `exchange_pairs`, kept between calls.
 /// @tparam Index  type of the item numbers

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/bounds.hpp>
 #include <ballast/balance/detail/phase_sets.hpp>
-#include <ballast/balance/detail/phase_starts.hpp>
+#include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
@@ -16,7 +17,9 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -55,16 +58,23 @@ struct phase_sets {
 
 namespace detail {
 
+/// Items by their costs and sizes, checked.
+struct phase_items {
+  std::vector<std::int64_t> costs{};  ///< phase after phase of each item
+  std::size_t phases = 0;
+  phase_bins bins{};
+};
+
 /// The costs and sizes of all items, checked.
 template <index_type Index, length_range R, phase_cost_model Costs, cost_model Size>
 [[nodiscard]] phase_items weigh_phases(R const& items, phase_options const& o, Costs const& costs, Size const& size) {
   auto const n = static_cast<std::size_t>(std::ranges::size(items));
   require_index<Index>(n, "items");
   auto const most = std::uint64_t{1} << 31;
-  require(o.sets >= 1 && o.sets <= most, [&] { return "sets = " + std::to_string(o.sets) + " must be in 1 ... 2^31"; });
-  require(o.capacity >= 0, [&] { return "capacity = " + std::to_string(o.capacity) + " must not be negative"; });
+  require(o.sets >= 1 && o.sets <= most, [&] { return sentence("sets = ", o.sets, " must be in 1 ... 2^31"); });
+  require(o.capacity >= 0, [&] { return sentence("capacity = ", o.capacity, " must not be negative"); });
   require(o.bins >= 1 && o.bins <= (2 * most - 1) / o.sets && (o.bins == 1 || o.capacity > 0),
-          [&] { return "bins = " + std::to_string(o.bins) + " must be at least 1, below 2^32 over the sets, and 1 without a capacity"; });
+          [&] { return sentence("bins = ", o.bins, " must be at least 1, below 2^32 over the sets, and 1 without a capacity"); });
   phase_items out{.bins = {.capacity = o.capacity, .each = static_cast<std::size_t>(o.bins)}};
   auto const at = read_by_position(items);
   std::int64_t sum = 0, sizes = 0;
@@ -74,7 +84,7 @@ template <index_type Index, length_range R, phase_cost_model Costs, cost_model S
     auto const count = static_cast<std::size_t>(std::ranges::size(of_item));
     if (i == 0) out.phases = count;
     require(count == out.phases && count > 0,
-            [&] { return entry("items", i, at[i]) + " has " + std::to_string(count) + " costs, not " + std::to_string(out.phases); });
+            [&] { return sentence(entry("items", i, at[i]), " has ", count, " costs, not ", out.phases); });
     auto const cost = read_by_position(of_item);
     for (std::size_t p = 0; p < count; ++p) {
       require(std::in_range<std::int64_t>(cost[p]), [&] { return entry("items", i, at[i]) + " has a cost outside [0, 2^63)"; });
@@ -88,11 +98,66 @@ template <index_type Index, length_range R, phase_cost_model Costs, cost_model S
   return out;
 }
 
+/// The sum over phases of the lower bounds of each, or the bound on the sums of all phases if it is larger.
+template <class = when_called>
+[[nodiscard]] inline std::int64_t phase_bound(std::vector<std::int64_t> const& costs, std::size_t phases, std::uint64_t sets) {
+  auto const n = costs.size() / phases;
+  std::vector<std::int64_t> one(n), all(n, 0);
+  std::int64_t sum = 0;
+  for (std::size_t p = 0; p < phases; ++p) {
+    for (std::size_t i = 0; i < n; ++i) all[i] += one[i] = costs[i * phases + p];
+    std::sort(one.begin(), one.end(), std::greater<>{});
+    sum += balance_lower_bound(one, sets).load;
+  }
+  std::sort(all.begin(), all.end(), std::greater<>{});
+  return (std::max)(sum, balance_lower_bound(all, sets).load);
+}
+
+/// The dealer of the best start that has room for all items, or of none.
 template <index_type Index>
-void write_sets(phase_dealer<Index> const& dealer, phase_sets<Index>& out) {
+[[nodiscard]] std::optional<phase_dealer<Index>> deal_phases(phase_items const& items, std::size_t k) {
+  auto const n = items.costs.size() / items.phases;
+  std::vector<std::int64_t> total(n, 0);
+  for (std::size_t i = 0; i < items.costs.size(); ++i) total[i / items.phases] += items.costs[i];
+  std::vector<Index> order(n), all(n);
+  std::iota(order.begin(), order.end(), Index{0});
+  all = order;
+  phase_dealer<Index> const none(items.costs, items.phases, k, items.bins);
+  std::optional<phase_dealer<Index>> best;
+  auto const keep = [&](phase_dealer<Index> const& other) {
+    if (!best || other.value() < best->value()) best.emplace(other);
+  };
+  auto const greedy = [&](auto const& key) {
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
+    auto dealer = none;
+    if (dealer.deal(order)) keep(dealer);
+  };
+  greedy([&](Index i) { return total[i]; });
+  if (items.bins.each == 1) {
+    auto const by_sum = longest_processing_time<Index>(
+        all, balance_options{.sets = k, .capacity = items.bins.capacity},
+        [&](std::int64_t i) { return total[static_cast<std::size_t>(i)]; },
+        [&](std::int64_t i) { return items.bins.size(static_cast<std::size_t>(i)); });
+    auto dealer = none;
+    for (std::size_t s = 0; s < by_sum.sets.size(); ++s)
+      for (auto const i : by_sum.sets[s]) dealer.put(i, s, s);
+    if (by_sum.status == status::feasible) keep(dealer);
+  }
+  if (!best) greedy([&](Index i) { return items.bins.size(i); });
+  return best;
+}
+
+/// Refines dealt items, and writes their sets.
+template <index_type Index>
+[[nodiscard]] phase_sets<Index> refined(phase_dealer<Index>& dealer, phase_items const& items, phase_options const& o) {
+  phase_sets<Index> out;
+  out.phases = items.phases;
+  out.time.lower_bound = phase_bound(items.costs, items.phases, o.sets);
+  dealer.refine(o.refine, out.time.lower_bound);
   out.time.value = dealer.value();
   out.loads = dealer.loads();
   for (auto const& bin : dealer.bins()) out.sets.push_back(bin);
+  return out;
 }
 
 }  // namespace detail
@@ -145,10 +210,7 @@ template <index_type Index = std::uint32_t, length_range R, phase_cost_model Cos
   }
   auto dealer = detail::deal_phases<Index>(weighed, k);
   if (!dealer) return none(status::unknown);
-  out.time.lower_bound = detail::phase_bound(weighed.costs, weighed.phases, options.sets);
-  dealer->refine(options.refine, out.time.lower_bound);
-  detail::write_sets(*dealer, out);
-  return out;
+  return detail::refined(*dealer, weighed, options);
 }
 
 /// @brief Improves sets that exist already by moves and swaps, as `balance_phases` does after its start.
@@ -177,25 +239,19 @@ template <index_type Index, length_range R, phase_cost_model Costs, cost_model S
   auto const weighed = detail::weigh_phases<Index>(items, options, costs, size);
   auto const n = static_cast<std::size_t>(std::ranges::size(items));
   auto const bins = options.sets * options.bins;
-  require(sets.size() == bins, [&] { return "there are " + std::to_string(sets.size()) + " bins, not " + std::to_string(bins); });
+  require(sets.size() == bins, [&] { return sentence("there are ", sets.size(), " bins, not ", bins); });
   if (n == 0) return balance_phases<Index>(items, options, costs, size);
   std::vector<bool> seen(n);
   detail::phase_dealer<Index> dealer(weighed.costs, weighed.phases, static_cast<std::size_t>(options.sets), weighed.bins);
   for (std::size_t b = 0; b < sets.size(); ++b)
     for (auto const i : sets[b]) {
-      require(i < n && !seen[i],
-              [&] { return "bin " + std::to_string(b) + " names item " + std::to_string(i) + ", which is none or used"; });
+      require(i < n && !seen[i], [&] { return sentence("bin ", b, " names item ", i, ", which is none or used"); });
       seen[i] = true;
       dealer.put(i, b / weighed.bins.each, b);
     }
-  require(sets.members.size() == n, [&] { return std::to_string(n - sets.members.size()) + " items are in no bin"; });
-  require(weighed.bins.sizes.empty() || dealer.fits(), [&] { return "a bin exceeds capacity = " + std::to_string(options.capacity); });
-  phase_sets<Index> out;
-  out.phases = weighed.phases;
-  out.time.lower_bound = detail::phase_bound(weighed.costs, weighed.phases, options.sets);
-  dealer.refine(options.refine, out.time.lower_bound);
-  detail::write_sets(dealer, out);
-  return out;
+  require(sets.members.size() == n, [&] { return sentence(n - sets.members.size(), " items are in no bin"); });
+  require(weighed.bins.sizes.empty() || dealer.fits(), [&] { return sentence("a bin exceeds capacity = ", options.capacity); });
+  return detail::refined(dealer, weighed, options);
 }
 
 }  // namespace ballast::inline v0_2

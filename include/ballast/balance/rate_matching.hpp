@@ -1,21 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/methods.hpp>
+#include <ballast/balance/detail/dealing.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/balance/workspace.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/weigh.hpp>
+#include <ballast/core/wide.hpp>
 #include <ballast/cost/polynomial.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 /// @file
 /// @brief Rate matching: balances two measures at once, so that the plan is balanced for every weighting of the two.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+/// Deals by the rates of `d.part`, whose sum is given, and `d.size`.
+template <index_type Index>
+void deal_by_rate(deal<Index>& d, std::int64_t total_part, rate_target target) {
+  d.sort_by(d.size);
+  d.start();
+  d.measure.assign(static_cast<std::size_t>(d.sets), 0);
+  auto const share = [&](std::int64_t total) { return divide_up(total, static_cast<std::int64_t>(d.sets)); };
+  auto const part_goal = share(total_part);
+  auto const size_goal = target == rate_target::mean ? (std::min)(d.capacity, share(d.total_size)) : d.capacity;
+  auto const steeper = [&](std::size_t a, std::size_t b) {
+    auto const size_a = size_goal - (d.capacity - d.room[a]), size_b = size_goal - (d.capacity - d.room[b]);
+    if (size_a <= 0 || size_b <= 0) return size_a > size_b;
+    return compare_products(part_goal - d.measure[a], size_b, part_goal - d.measure[b], size_a) > 0;
+  };
+  d.deal_in_order(std::span<keyed_item<Index> const>(d.order), steeper, [&](std::size_t i, std::size_t s) { d.measure[s] += d.part[i]; });
+}
+}  // namespace detail
 
 /// @brief Balances two measures by rate matching: each item, largest first, goes to the set with room that needs most of the first measure
 /// for each unit of the second.

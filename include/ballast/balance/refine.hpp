@@ -127,16 +127,13 @@ void refine(R const& items, balance_options const& options, Cost const& cost, Si
   auto& d = detail::memory_of(workspace).deal;
   detail::prepare(items, options, cost, size, d);
   if (plan.status != status::feasible) return;
-  require(plan.sets.size() == options.sets,
-          [&] { return "the plan has " + std::to_string(plan.sets.size()) + " sets, not " + std::to_string(options.sets); });
+  require(plan.sets.size() == options.sets, [&] { return sentence("the plan has ", plan.sets.size(), " sets, not ", options.sets); });
   d.sort_by(d.cost);
   d.start();
   for (std::size_t s = 0; s < plan.sets.size(); ++s)
     for (auto const i : plan.sets[s]) {
-      require(i < d.items(),
-              [&] { return "set " + std::to_string(s) + " holds " + std::to_string(i) + ", which is not the index of an item"; });
-      require(d.set_of[i] == d.none,
-              [&] { return "item " + std::to_string(i) + " occurs twice, the second time in set " + std::to_string(s); });
+      require(i < d.items(), [&] { return sentence("set ", s, " holds ", i, ", which is not the index of an item"); });
+      require(d.set_of[i] == d.none, [&] { return sentence("item ", i, " occurs twice, the second time in set ", s); });
       d.set_of[i] = static_cast<std::uint32_t>(s);
       d.load[s] += d.cost[i];
       d.room[s] -= d.size[i];

@@ -58,11 +58,9 @@ struct replicated_experts {
 template <class = when_called>
 void require_valid(replication_options const& options, std::uint64_t experts) {
   auto const [ranks, asked, nodes, groups, may_share] = options;
-  auto const text = [](auto v) { return std::to_string(v); };
   constexpr auto most = std::uint64_t{1} << 20;
   auto const within = [&](char const* name, std::uint64_t value, std::uint64_t least) {
-    require(value >= least && value <= most,
-            [&] { return std::string(name) + " = " + text(value) + " must be in [" + text(least) + ", " + text(most) + "]"; });
+    require(value >= least && value <= most, [&] { return sentence(name, " = ", value, " must be in [", least, ", ", most, "]"); });
   };
   within("experts", experts, 1);
   within("ranks", ranks, 1);
@@ -71,7 +69,7 @@ void require_valid(replication_options const& options, std::uint64_t experts) {
   auto const slots = asked == 0 ? experts : asked;
   within("slots", slots, experts);
   auto const divides = [&](char const* part, std::uint64_t a, char const* whole, std::uint64_t b) {
-    require(b % a == 0, [&] { return std::string(part) + " = " + text(a) + " must divide " + whole + " = " + text(b); });
+    require(b % a == 0, [&] { return sentence(part, " = ", a, " must divide ", whole, " = ", b); });
   };
   divides("ranks", ranks, "slots", slots);
   divides("nodes", nodes, "ranks", ranks);
@@ -79,8 +77,8 @@ void require_valid(replication_options const& options, std::uint64_t experts) {
   if (groups > 1) divides("nodes", nodes, "groups", groups);
   auto const here = groups > 1 ? experts / nodes : experts, each = slots / ranks;
   require(may_share || each <= here, [&] {
-    return "slots = " + text(slots) + " are " + text(each) + " on a rank, more than the " + text(here) +
-           " experts that can be there: set may_share, or ask for fewer slots";
+    return sentence("slots = ", slots, " are ", each, " on a rank, more than the ", here,
+                    " experts that can be there: set may_share, or ask for fewer slots");
   });
 }
 
@@ -121,7 +119,7 @@ template <class = when_called>
   auto const ranks = static_cast<std::size_t>(options.ranks), nodes = static_cast<std::size_t>(options.nodes);
   detail::replica_problem const problem{
       .weights = {loads.begin(), loads.end()}, .ranks = ranks, .each = slots / ranks, .may_share = options.may_share};
-  detail::replica_budget budget(limits);
+  search_budget budget(limits, 65'536);
   auto const grouped = options.groups > 1 && nodes > 1;
   auto found = grouped ? detail::replica_groups<>(problem, static_cast<std::size_t>(options.groups), nodes, budget).plan()
                        : detail::plan_replicas(problem, budget);

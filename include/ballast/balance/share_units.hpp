@@ -34,7 +34,7 @@ namespace ballast::inline v0_2 {
 template <class = when_called>
 [[nodiscard]] unit_shares share_units(std::int64_t units, unequal_options const& options) {
   detail::require_valid<>(options);
-  require(units >= 0 && units <= std::int64_t{1} << 62, [&] { return "units = " + std::to_string(units) + " must be in 0 ... 2^62"; });
+  require(units >= 0 && units <= std::int64_t{1} << 62, [&] { return sentence("units = ", units, " must be in 0 ... 2^62"); });
   detail::require_countable<>(options, units, "units");
   auto const sets = options.unit_time.size();
   auto const within = [&](std::size_t s, std::int64_t time) {

@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/methods.hpp>
+#include <ballast/balance/detail/dealing.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/balance/workspace.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/cost/polynomial.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 /// @file
 /// @brief The snake: sorted items dealt back and forth (boustrophedon). A baseline.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+/// Deals the items back and forth in order; items without room are dealt last.
+template <index_type Index>
+void deal_as_snake(deal<Index>& d) {
+  d.left.clear();
+  auto const k = static_cast<std::size_t>(d.sets);
+  for (std::size_t p = 0; p < d.order.size(); ++p) {
+    auto const i = d.order[p].item;
+    auto const s = p / k % 2 == 0 ? p % k : k - 1 - p % k;
+    if (d.room_of(s) >= d.size[i])
+      d.put(i, s);
+    else
+      d.left.push_back(d.order[p]);
+  }
+  if (!d.left.empty()) d.deal_to_least_loaded(d.left);
+}
+}  // namespace detail
 
 /// @brief Balances by the snake: deals the items, most expensive first, to the sets 0, 1, …, k - 1, k - 1, …, 1, 0, 0, 1, …
 ///

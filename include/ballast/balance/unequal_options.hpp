@@ -54,9 +54,8 @@ void require_valid(unequal_options const& o) {
     require(o.unit_time[s] >= 1 && o.unit_time[s] <= std::int64_t{1} << 31,
             [&] { return entry("unit_time", s, o.unit_time[s]) + " must be in 1 ... 2^31"; });
   auto const limits = [&](char const* name, std::vector<std::int64_t> const& of) {
-    require(of.empty() || of.size() == o.unit_time.size(), [&] {
-      return std::string(name) + " has " + std::to_string(of.size()) + " entries for " + std::to_string(o.unit_time.size()) + " sets";
-    });
+    require(of.empty() || of.size() == o.unit_time.size(),
+            [&] { return sentence(name, " has ", of.size(), " entries for ", o.unit_time.size(), " sets"); });
     for (std::size_t s = 0; s < of.size(); ++s) require(of[s] >= 0, [&] { return entry(name, s, of[s]) + " must not be negative"; });
   };
   limits("capacity", o.capacity);
@@ -68,7 +67,7 @@ template <class = when_called>
 void require_countable(unequal_options const& o, std::int64_t total, char const* what) {
   for (std::size_t s = 0; s < o.unit_time.size(); ++s)
     require(total <= (std::int64_t{1} << 62) / o.unit_time[s],
-            [&] { return entry("unit_time", s, o.unit_time[s]) + " times all " + what + ", " + std::to_string(total) + ", exceeds 2^62"; });
+            [&] { return sentence(entry("unit_time", s, o.unit_time[s]), " times all ", what, ", ", total, ", exceeds 2^62"); });
 }
 
 }  // namespace detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/dealt_sets.hpp>
 #include <ballast/balance/detail/dealing.hpp>
-#include <ballast/balance/detail/winner_tree.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/kept_memory.hpp>

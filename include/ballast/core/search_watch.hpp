@@ -48,14 +48,27 @@ class search_budget {
   /// @brief Starts the clock.
   /// @param limits       the limits of the search
   /// @param interval     work between two looks at the stop token and the clock, for searches that ask very often
-  explicit search_budget(search_limits const& limits, std::uint64_t interval = 0) : watch_(limits), interval_(interval) {}
+  explicit search_budget(search_limits const& limits, std::uint64_t interval = 0)
+      : watch_(limits), limit_(limits.work), interval_(interval) {}
+  /// @brief A part of the limit with the same clock, which may be spent beyond the limit. @param of how many parts there are
+  [[nodiscard]] search_budget part(std::uint64_t of) const {
+    auto out = *this;
+    out.limit_ /= of;
+    out.spent_ = out.next_look_ = 0;
+    return out;
+  }
+  /// @brief Counts what a part has spent. @param spent the part, which is over
+  void add(search_budget const& spent) {
+    spent_ += spent.spent_;
+    watch_ = spent.watch_;
+  }
 
   /// @brief Counts work. @param work in the unit of `search_limits::work`
   void spend(std::uint64_t work) noexcept { spent_ += work; }
   /// @brief The work so far.
   [[nodiscard]] std::uint64_t spent() const noexcept { return spent_; }
   /// @brief The limit on the work.
-  [[nodiscard]] std::uint64_t limit() const noexcept { return watch_.limits().work; }
+  [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
   /// @brief Whether a stop or the clock ended the search.
   [[nodiscard]] bool interrupted() const noexcept { return watch_.was_interrupted(); }
   /// @brief Whether the search may go on. @param end the work at which a part of it ends
@@ -73,7 +86,7 @@ class search_budget {
 
  private:
   search_watch watch_;
-  std::uint64_t interval_, spent_ = 0, next_look_ = 0;
+  std::uint64_t limit_, interval_, spent_ = 0, next_look_ = 0;
 };
 
 }  // namespace ballast::inline v0_2

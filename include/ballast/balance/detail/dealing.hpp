@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/balance/bounds.hpp>
 #include <ballast/balance/dealt_sets.hpp>
-#include <ballast/balance/detail/bound_of_costs.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/core/concepts.hpp>
@@ -57,8 +56,8 @@ struct deal : dealt_sets<Index> {
 };
 
 inline void require_valid(balance_options const& o) {
-  require(o.sets >= 1 && o.sets <= std::uint64_t{1} << 31, [&] { return "sets = " + std::to_string(o.sets) + " must be in 1 ... 2^31"; });
-  require(o.capacity >= 0, [&] { return "capacity = " + std::to_string(o.capacity) + " must not be negative (0 = no limit)"; });
+  require(o.sets >= 1 && o.sets <= std::uint64_t{1} << 31, [&] { return sentence("sets = ", o.sets, " must be in 1 ... 2^31"); });
+  require(o.capacity >= 0, [&] { return sentence("capacity = ", o.capacity, " must not be negative (0 = no limit)"); });
   require(!(o.equal_counts && o.misfit == misfit::set_aside),
           [] { return std::string("equal_counts needs misfit::refuse: items set aside would make the counts uneven"); });
 }

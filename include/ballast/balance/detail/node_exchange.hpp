@@ -16,7 +16,7 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class node_exchanger {
  public:
-  node_exchanger(replica_problem const& of, std::size_t nodes, replica_budget& budget, replica_layout& plan)
+  node_exchanger(replica_problem const& of, std::size_t nodes, search_budget& budget, replica_layout& plan)
       : of_(of), nodes_(nodes), budget_(budget), plan_(plan), here_(of.weights.size() * nodes) {
     for (std::size_t i = 0; i < plan.held.size(); ++i) ++here(plan.held[i], node_of(i));
   }
@@ -31,12 +31,12 @@ class node_exchanger {
   void exchange() {
     for (auto better = true; better;) {
       better = false;
-      for (std::size_t a = 0; a < of_.ranks && !budget_.over(); ++a)
+      for (std::size_t a = 0; a < of_.ranks && budget_.allows(); ++a)
         for (auto b = a + 1; b < of_.ranks; ++b) better = exchange_ranks(a, b) || better;
-      for (std::size_t i = 0; i < plan_.held.size() && !budget_.over(); ++i)
+      for (std::size_t i = 0; i < plan_.held.size() && budget_.allows(); ++i)
         if (plan_.copies[plan_.held[i]] > 1)
           for (std::size_t j = 0; j < plan_.held.size(); ++j) better = exchange_slots(i, j) || better;
-      better = better && !budget_.over();
+      better = better && budget_.allows();
     }
   }
 
@@ -122,7 +122,7 @@ class node_exchanger {
 
   replica_problem const& of_;
   std::size_t nodes_;
-  replica_budget& budget_;
+  search_budget& budget_;
   replica_layout& plan_;
   std::vector<std::int64_t> here_;  // copies of each expert on each node
   std::vector<std::uint32_t> touched_;

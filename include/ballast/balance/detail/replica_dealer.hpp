@@ -18,7 +18,7 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class replica_dealer {
  public:
-  replica_dealer(replica_problem const& of, std::int64_t bound, replica_budget& budget) : of_(of), bound_(bound), budget_(budget) {
+  replica_dealer(replica_problem const& of, std::int64_t bound, search_budget& budget) : of_(of), bound_(bound), budget_(budget) {
     if (of.each > 6 || of.ranks < 2) return;
     for (std::uint32_t mask = 0; mask < 1U << (2 * of.each); ++mask)
       if ((mask & 1U) != 0 && static_cast<std::size_t>(std::popcount(mask)) == of.each) splits_.push_back(mask);
@@ -95,7 +95,7 @@ class replica_dealer {
     for (;;) {
       auto const most = static_cast<std::size_t>(std::max_element(loads.begin(), loads.end()) - loads.begin());
       plan_.value = loads[most];
-      if (plan_.value <= bound_ || budget_.over()) return;
+      if (plan_.value <= bound_ || !budget_.allows()) return;
       if (!exchange_one(most) && !split_anew(most)) return;
     }
   }
@@ -154,7 +154,8 @@ class replica_dealer {
           chosen = mask;
         }
       }
-      if (!budget_.spend(2 * splits_.size() + (std::size_t{4} << of_.each))) return false;
+      budget_.spend(2 * splits_.size() + (std::size_t{4} << of_.each));
+      if (!budget_.allows()) return false;
       if (chosen == 0) continue;
       std::size_t here = 0, there = 0;
       plan_.loads[most] = plan_.loads[r] = 0;
@@ -178,7 +179,7 @@ class replica_dealer {
 
   replica_problem const& of_;
   std::int64_t bound_;
-  replica_budget& budget_;
+  search_budget& budget_;
   replica_layout plan_;
   std::vector<std::int64_t> shares_;
   std::vector<std::size_t> used_;

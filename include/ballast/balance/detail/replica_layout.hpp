@@ -15,46 +15,6 @@ namespace ballast::inline v0_2::detail {
 /// Units of a row: loads of copies are exact for up to 16 copies, and for other divisors of it.
 inline constexpr std::int64_t replica_units = 720'720;  // the least common multiple of 1 ... 16
 
-/// Counts the work of a search against its limits.
-class replica_budget {
- public:
-  explicit replica_budget(search_limits const& limits) : watch_(limits), most_(limits.work) {}
-  /// A part of the limit, with the same clock; what it spends is added by `add`.
-  [[nodiscard]] replica_budget part(std::uint64_t of) const {
-    auto out = *this;
-    out.most_ /= of;
-    out.spent_ = out.asked_ = 0;
-    return out;
-  }
-  void add(replica_budget const& part) noexcept {
-    spent_ += part.spent_;
-    watch_ = part.watch_;
-  }
-  /// Counts work; false if the search has to end.
-  bool spend(std::uint64_t work) {
-    spent_ += work;
-    return !over();
-  }
-  [[nodiscard]] bool over() {
-    if (spent_ >= asked_ + 65'536) {  // a clock is read now and then
-      asked_ = spent_;
-      (void)watch_.interrupted(spent_);
-    }
-    return interrupted() || spent_ >= most_;
-  }
-  [[nodiscard]] bool interrupted() const noexcept { return watch_.was_interrupted(); }
-  /// Whether a value is as close to its lower bound as is asked for.
-  [[nodiscard]] bool satisfied(std::int64_t value, std::int64_t bound) const noexcept {
-    auto const gap = watch_.limits().gap;
-    return value <= bound || (gap > 0 && static_cast<double>(value - bound) <= gap * static_cast<double>(bound));
-  }
-
- private:
-  search_watch watch_;
-  std::uint64_t most_;
-  std::uint64_t spent_ = 0, asked_ = 0;
-};
-
 /// Experts that may be on any of some ranks.
 struct replica_problem {
   std::vector<std::int64_t> weights;  ///< rows of each expert

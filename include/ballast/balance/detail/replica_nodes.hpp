@@ -21,7 +21,7 @@ template <class = when_called>
 class replica_groups {
  public:
   /// `of` is the problem of all ranks.
-  replica_groups(replica_problem const& of, std::size_t groups, std::size_t nodes, replica_budget& budget)
+  replica_groups(replica_problem const& of, std::size_t groups, std::size_t nodes, search_budget& budget)
       : of_(of), nodes_(nodes), each_(groups / nodes), budget_(budget), rows_(groups) {
     auto const size = of.weights.size() / groups;
     for (std::size_t e = 0; e < of.weights.size(); ++e) rows_[e / size] += of.weights[e];
@@ -31,7 +31,7 @@ class replica_groups {
     auto best = solved(dealt());
     auto bound = (std::max)(replica_bound(of_, fewest_rows_per_copy(of_)), groups_bound());
     if (rows_.size() <= enumerated) {
-      while (!budget_.satisfied(best.value, bound) && !budget_.over()) {
+      while (!budget_.satisfied({best.value, bound}) && budget_.allows()) {
         auto const next = least_partition(false);
         if (next.value >= best.value) break;
         auto const known = std::all_of(next.sets.begin(), next.sets.end(), [&](auto const& s) { return solved_.contains(s); });
@@ -74,7 +74,8 @@ class replica_groups {
   /// Exchanges a group of the node with the most rows for one of another node, if that lowers the larger of both.
   [[nodiscard]] bool exchange(std::vector<set>& sets, std::vector<std::int64_t>& loads) const {
     auto const most = static_cast<std::size_t>(std::max_element(loads.begin(), loads.end()) - loads.begin());
-    if (!budget_.spend(rows_.size() * each_)) return false;
+    budget_.spend(rows_.size() * each_);
+    if (!budget_.allows()) return false;
     for (auto& a : sets[most])
       for (std::size_t n = 0; n < nodes_; ++n)
         for (auto& b : sets[n]) {
@@ -174,7 +175,7 @@ class replica_groups {
 
   replica_problem const& of_;
   std::size_t nodes_, each_;
-  replica_budget& budget_;
+  search_budget& budget_;
   std::vector<std::int64_t> rows_;  // of each group
   std::map<set, bounded_layout> solved_;
 };

@@ -18,7 +18,7 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class replica_search {
  public:
-  replica_search(replica_problem const& of, std::int64_t bound, replica_budget& budget, replica_layout& best)
+  replica_search(replica_problem const& of, std::int64_t bound, search_budget& budget, replica_layout& best)
       : of_(of), bound_(bound), budget_(budget), best_(best), order_(of.weights.size()), copies_(of.weights.size()) {
     std::iota(order_.begin(), order_.end(), 0U);
     std::sort(order_.begin(), order_.end(),
@@ -32,7 +32,7 @@ class replica_search {
   }
 
  private:
-  [[nodiscard]] bool done() { return stopped_ = stopped_ || budget_.over(); }
+  [[nodiscard]] bool done() { return stopped_ = stopped_ || !budget_.allows(); }
   [[nodiscard]] std::int64_t target() const noexcept { return best_.value - 1; }
 
   /// Chooses the number of copies of the i-th expert, most rows first, of the slots that are left.
@@ -86,8 +86,8 @@ class replica_search {
 
   void place(std::size_t i) {
     if (i == items_.size()) return keep();
-    if (!budget_.spend(4 * of_.ranks)) stopped_ = true;
-    if (stopped_ || !roomy(i)) return;
+    budget_.spend(4 * of_.ranks);
+    if (done() || !roomy(i)) return;
     auto const again = i > 0 && items_[i] == items_[i - 1];  // copies of an expert are alike: theirs are ascending ranks
     for (auto r = again ? at_[i - 1] + (of_.may_share ? 0U : 1U) : 0U; r < of_.ranks; ++r) {
       if (used_[r] == of_.each) continue;
@@ -116,7 +116,7 @@ class replica_search {
 
   replica_problem const& of_;
   std::int64_t bound_;
-  replica_budget& budget_;
+  search_budget& budget_;
   replica_layout& best_;
   std::vector<std::uint32_t> order_, items_;
   std::vector<std::size_t> used_;
@@ -135,7 +135,7 @@ struct bounded_layout {
 /// Tries fewer copies of the two experts with the most: ranks without one then have room for others. All numbers are dealt out, and the
 /// best few exchanged.
 template <class = when_called>
-void limit_copies(replica_problem const& of, std::int64_t bound, replica_dealer<>& dealer, replica_budget& budget, replica_layout& best) {
+void limit_copies(replica_problem const& of, std::int64_t bound, replica_dealer<>& dealer, search_budget& budget, replica_layout& best) {
   constexpr std::size_t exchanged = 4;
   auto const first = best.copies;
   std::size_t a = 0, b = first.size();
@@ -148,7 +148,7 @@ void limit_copies(replica_problem const& of, std::int64_t bound, replica_dealer<
   std::vector<std::array<std::int64_t, 3>> found;  // largest load, copies of both
   for (auto c = first[a]; c >= 1 && of.share(a, c) < best.value; --c)
     for (auto d = first[b]; d >= 1 && of.share(b, d) < best.value; --d) {
-      if (budget.satisfied(best.value, bound) || budget.over()) return;
+      if (budget.satisfied({best.value, bound}) || !budget.allows()) return;
       limits[a] = c;
       limits[b] = d;
       auto const copies = fewest_rows_per_copy(of, limits);
@@ -157,7 +157,7 @@ void limit_copies(replica_problem const& of, std::int64_t bound, replica_dealer<
     }
   std::sort(found.begin(), found.end());
   for (std::size_t i = 0; i < (std::min)(found.size(), exchanged); ++i) {
-    if (budget.satisfied(best.value, bound) || budget.over()) return;
+    if (budget.satisfied({best.value, bound}) || !budget.allows()) return;
     limits[a] = found[i][1];
     limits[b] = found[i][2];
     if (auto plan = dealer.deal(fewest_rows_per_copy(of, limits)); plan.value < best.value) best = std::move(plan);
@@ -166,7 +166,7 @@ void limit_copies(replica_problem const& of, std::int64_t bound, replica_dealer<
 
 /// Improves the numbers of copies: the experts of the most loaded rank get one more, at the cost of those that miss it least.
 template <class = when_called>
-void move_copies(replica_problem const& of, std::int64_t bound, replica_dealer<>& dealer, replica_budget& budget, replica_layout& best) {
+void move_copies(replica_problem const& of, std::int64_t bound, replica_dealer<>& dealer, search_budget& budget, replica_layout& best) {
   constexpr std::size_t givers = 8;
   for (auto better = true; better;) {
     better = false;
@@ -184,7 +184,7 @@ void move_copies(replica_problem const& of, std::int64_t bound, replica_dealer<>
       if (best.copies[to] == of.most_copies()) continue;
       for (auto const e : from) {
         if (e == to) continue;
-        if (budget.satisfied(best.value, bound) || budget.over()) return;
+        if (budget.satisfied({best.value, bound}) || !budget.allows()) return;
         auto copies = best.copies;
         --copies[e];
         ++copies[to];
@@ -200,7 +200,7 @@ void move_copies(replica_problem const& of, std::int64_t bound, replica_dealer<>
 
 /// Plans the experts of some ranks: the heuristics, and for up to 32 slots the search.
 template <class = when_called>
-[[nodiscard]] bounded_layout plan_replicas(replica_problem const& of, replica_budget& budget) {
+[[nodiscard]] bounded_layout plan_replicas(replica_problem const& of, search_budget& budget) {
   constexpr std::size_t searched = 32;
   auto const fewest = fewest_rows_per_copy(of);
   bounded_layout out{.plan = {}, .bound = replica_bound(of, fewest)};
@@ -208,7 +208,7 @@ template <class = when_called>
   out.plan = dealer.deal(fewest);
   limit_copies(of, out.bound, dealer, budget, out.plan);
   move_copies(of, out.bound, dealer, budget, out.plan);
-  if (budget.satisfied(out.plan.value, out.bound) || of.slots() > searched) return out;
+  if (budget.satisfied({out.plan.value, out.bound}) || of.slots() > searched) return out;
   replica_search<> search(of, out.bound, budget, out.plan);
   if (search.run()) out.bound = out.plan.value;
   return out;
