@@ -22,7 +22,6 @@
 #include <ballast/batching/consecutive_options.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/fault.hpp>
-#include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/phase_steps.hpp>

@@ -15,7 +15,6 @@
 /// @endcode
 
 #include <ballast/chunks/check.hpp>
-#include <ballast/chunks/check_retention.hpp>
 #include <ballast/chunks/choose_chunks.hpp>
 #include <ballast/chunks/chunk_retention.hpp>
 #include <ballast/chunks/chunk_work.hpp>

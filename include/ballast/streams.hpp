@@ -18,7 +18,6 @@
 
 #include <ballast/streams/check.hpp>
 #include <ballast/streams/mixture.hpp>
-#include <ballast/streams/mixture_stream.hpp>
 #include <ballast/streams/one_by_one.hpp>
 #include <ballast/streams/outlier_stream.hpp>
 #include <ballast/streams/replay_stream.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/chunks/check_retention.hpp>
+#include <ballast/chunks/check.hpp>
 #include <ballast/chunks/chunk_retention.hpp>
 
 #include "support/catch.hpp"

@@ -9,7 +9,6 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>
 #include <ballast/levels/choose.hpp>
-#include <ballast/levels/compare.hpp>
 #include <ballast/levels/plan.hpp>
 
 #include <nlohmann/json.hpp>

@@ -22,7 +22,6 @@ std::set<std::string> const data{
     "balance/workspace",
     "batching/consecutive_options",
     "batching/fault",
-    "batching/micro_batch_options",
     "batching/options",
     "batching/vector_options",
     "core/config",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/classes.hpp>
 #include <ballast/levels/choose.hpp>
-#include <ballast/levels/compare.hpp>
 #include <ballast/levels/plan.hpp>
 
 #include "levels/suite.hpp"

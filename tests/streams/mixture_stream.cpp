@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
-#include <ballast/streams/mixture_stream.hpp>
+#include <ballast/streams/mixture.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"

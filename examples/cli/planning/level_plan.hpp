@@ -5,7 +5,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <ballast/levels/compare.hpp>
 #include <ballast/levels/plan.hpp>
 
 #include <cstdint>

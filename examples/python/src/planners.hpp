@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
-#include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/search_limits.hpp>

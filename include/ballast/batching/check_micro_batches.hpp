@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/check.hpp>
-#include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
 #include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/deal_packs.hpp>
-#include <ballast/batching/detail/rows_into_steps.hpp>
-#include <ballast/batching/detail/sort_into_steps.hpp>
+#include <ballast/batching/detail/packs_into_steps.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 
+#include <cstdint>
 #include <utility>
 
 /// @file

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/kept_together.hpp>
 #include <ballast/batching/detail/micro_batcher.hpp>
-#include <ballast/batching/micro_batch_options.hpp>
+#include <ballast/batching/result.hpp>
 #include <ballast/core/search_limits.hpp>
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 /// @file
 /// @brief Options of the planners of steps: the shape of a step, where ranks wait for each other, what happens to an incomplete last step;
-/// and the options of `plan_steps`, `deal_steps` and `stream_steps` alone.
+/// and the options of single planners.
 
 namespace ballast::inline v0_2 {
 
@@ -73,6 +73,18 @@ struct step_constraints {
   std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, in thousandths of its cost
   /// Most samples in a micro-batch; 0 = no limit. It cannot be combined with keys or with samples that ranks share.
   std::uint64_t max_samples = 0;
+};
+
+/// @brief Which samples of a global batch must or must not share a micro-batch, and the number of micro-batches.
+struct micro_batch_constraints {
+  /// A key for each sample: samples with the same key share a micro-batch; empty = no such constraint.
+  std::span<std::uint64_t const> together{};
+  /// A key for each sample: samples with different keys never share a micro-batch; empty = no such constraint.
+  std::span<std::uint64_t const> apart{};
+  std::uint64_t at_least = 1;  ///< fewest micro-batches of a rank, from 1 to 2^20 - 1
+  std::uint64_t exactly = 0;   ///< demanded number of micro-batches of a rank, below 2^20; 0 = as few as the planner finds
+  bool equal_counts = false;   ///< whether the numbers of samples in any two micro-batches may differ by at most one
+  bool small_ends = false;     ///< whether the cheapest micro-batches of a rank come first and last, and the most expensive in the middle
 };
 
 /// @brief What cuts `plan_steps` short, and who is told how far it is.

@@ -4,6 +4,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
+#include <ballast/core/status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -205,6 +206,15 @@ struct batching {
   [[nodiscard]] auto samples_in(std::span<Index const> places) const noexcept {
     return detail::taken_places<Index, detail::pack_members<Index>>(places, {&packs});
   }
+};
+
+/// @brief One global batch as a plan of one step; without a plan it has no steps.
+///
+/// @tparam Index  type of the sample indices and pack numbers
+template <index_type Index = std::uint32_t>
+struct micro_batching : batching<Index> {
+  ballast::status status = ballast::status::feasible;  ///< can only fail if `exactly` demanded a number
+  certificate count;  ///< number of micro-batches of a rank (the demanded number if there is no plan), and its lower bound
 };
 
 /// @brief Hash of a plan of steps: FNV-1a over its shape, packs and table, and the lists of dropped, repeated and shared samples.

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/chunks/chunk_retention.hpp>
 #include <ballast/chunks/chunk_work.hpp>
-#include <ballast/chunks/detail/chunk_trial.hpp>
+#include <ballast/chunks/deal_chunks.hpp>
 #include <ballast/chunks/make_chunks.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/checked.hpp>
@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -32,69 +33,85 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief How a batch is cut into chunks: (ChunkSize, K) of ChunkFlow.
-struct chunk_setting {
-  std::int64_t size = 0;       ///< most tokens of a chunk
-  std::uint64_t retained = 1;  ///< chunks of each long sample that keep their activations
-  friend constexpr bool operator==(chunk_setting const&, chunk_setting const&) = default;
+namespace detail {
+
+/// The modelled time of a batch in chunks on pipelines.
+template <index_type Index>
+class chunk_trial {
+ public:
+  ballast::status status = status::feasible;
+  certificate time;                          // of the slowest rank
+  std::int64_t peak = 0;                     // most bytes of a stage; if infeasible, the bytes that are needed
+  groups<std::uint32_t> ranks;               // chains of each rank
+  std::vector<searched_pipeline> pipelines;  // of each rank
+
+  chunk_trial(chunking<Index> const& plan, chunk_works const& works, std::uint64_t count, list_options const& list,
+              std::uint64_t simulations)
+      : plan_(plan), works_(works) {
+    std::vector<std::int64_t> times(plan.size());
+    for (std::size_t k = 0; k < plan.size(); ++k) {
+      auto const& w = works.of_chunk[k];
+      auto const all = checked(w.forward) + checked(w.recompute) + checked(w.backward);
+      require(all.fits(), [&] { return "the time of chunk " + std::to_string(k) + " reaches 2^63"; });
+      times[k] = all.value;
+    }
+    auto dealt = deal_chunks(plan, {.sets = count}, times);
+    ranks = std::move(dealt.sets);
+    std::int64_t needed = 0;
+    for (auto const mine : ranks) {
+      auto& rank = pipelines.emplace_back();
+      if (mine.empty()) continue;
+      auto const [chains, own] = renumbered(mine);
+      rank = search_order(chains, list, own, {.simulations = simulations});
+      if (rank.status != status::feasible) needed = (std::max)(needed, rank.shortage.needed);
+      time.value = (std::max)(time.value, rank.timeline.makespan.value);
+      for (auto const& stage : rank.timeline.stages) peak = (std::max)(peak, stage.peak_memory);
+    }
+    if (needed > 0) {
+      status = status::infeasible;
+      time = {};
+      peak = needed;
+    } else {
+      time.lower_bound = bound(times, dealt.load.lower_bound, static_cast<std::int64_t>(list.stages) - 1);
+    }
+  }
+
+ private:
+  // The chains of one rank with their chunks numbered from 0, and the work of these.
+  [[nodiscard]] std::pair<groups<std::uint32_t>, chunk_works> renumbered(std::span<std::uint32_t const> mine) const {
+    std::pair<groups<std::uint32_t>, chunk_works> out;
+    auto& [chains, own] = out;
+    for (auto const c : mine) {
+      for (auto const k : plan_.chains[c]) {
+        chains.members.push_back(static_cast<std::uint32_t>(own.of_chunk.size()));
+        own.of_chunk.push_back(works_.of_chunk[k]);
+      }
+      chains.offsets.push_back(chains.members.size());
+    }
+    return out;
+  }
+
+  // For any dealing and any order. On some rank the last stage has at least `load` to do, and on the rank of a chain that chain. It starts
+  // when a first chunk has passed all stages before, and after its last task, the backward of a first chunk, that goes back through them.
+  [[nodiscard]] std::int64_t bound(std::vector<std::int64_t> const& times, std::int64_t load, std::int64_t before) const {
+    std::int64_t longest = 0, forward = (std::numeric_limits<std::int64_t>::max)(), backward = forward;
+    for (auto const chain : plan_.chains) {
+      auto const& first = works_.of_chunk[chain.front()];
+      auto way = before * (first.forward + first.backward);
+      for (auto const k : chain) way += times[k];
+      longest = (std::max)(longest, way);
+      forward = (std::min)(forward, first.forward);
+      backward = (std::min)(backward, first.backward);
+    }
+    auto const one_rank = pipelines.size() == 1 ? pipelines[0].timeline.makespan.lower_bound : 0;
+    return (std::max)({longest, load + before * (forward + backward), one_rank});
+  }
+
+  chunking<Index> const& plan_;
+  chunk_works const& works_;
 };
 
-/// @brief The largest size of a chunk with which one retained chunk of any sample fits: the published rule without pipeline stages, K = 1.
-/// @param longest    tokens of the longest sample, at least 1
-/// @param capacity   bytes for chunks
-/// @param per_token  bytes of a token, none negative
-/// @return tokens; 0 if not even chunks of one token fit, the largest integer if a token takes no bytes
-/// @throws invalid_input if `longest` is not positive, or a number of bytes is negative
-/// @par Complexity
-/// O(1).
-/// @par Source
-/// ChunkFlow, arXiv 2503.02356.
-[[nodiscard]] constexpr std::int64_t largest_chunk(std::int64_t longest, std::int64_t capacity, chunk_bytes const& per_token) {
-  require(longest > 0, [&] { return "longest = " + std::to_string(longest) + " must be positive"; });
-  require(capacity >= 0 && per_token.activations >= 0 && per_token.keys_values >= 0 && per_token.key_gradients >= 0,
-          [] { return std::string("numbers of bytes must not be negative"); });
-  auto const most = (std::numeric_limits<std::int64_t>::max)();
-  auto const fitting = [&](std::int64_t bytes) { return per_token.activations == 0 ? most : bytes / per_token.activations; };
-  if (fitting(capacity) >= longest) return fitting(capacity);  // no sample is cut, and none stores keys and values
-  auto const state = (checked(per_token.keys_values) + checked(per_token.key_gradients)) * checked(longest);
-  return !state.fits() || state.value > capacity ? 0 : fitting(capacity - state.value);
-}
-
-/// @brief The settings that `choose_chunks` tries by itself.
-///
-/// Sizes: `largest_chunk`, or all tokens if they are fewer, and the powers of two from 1,024 tokens on that are less. Retained chunks for
-/// each size: the largest number whose chunks fit beside the keys and values of the longest sample, one more if that sample fits with it
-/// since its last chunk is shorter, and the powers of two that are less.
-/// @param extent     longest sample and all tokens of the batch, as `extent_of` returns them for at least one sample
-/// @param capacity   bytes for chunks
-/// @param per_token  bytes of a token, none negative
-/// @return settings, ascending by size, then by retained chunks; none if not even chunks of one token fit
-/// @throws invalid_input as `largest_chunk`
-/// @par Complexity
-/// O(settings).
-template <class = when_called>
-[[nodiscard]] inline std::vector<chunk_setting> chunk_settings(length_extent const& extent, std::int64_t capacity,
-                                                               chunk_bytes const& per_token) {
-  auto const longest = extent.longest, largest = (std::min)(largest_chunk(longest, capacity, per_token), extent.tokens);
-  auto const state = (checked(per_token.keys_values) + checked(per_token.key_gradients)) * checked(longest);
-  std::vector<chunk_setting> out;
-  for (std::int64_t size = (std::min)(std::int64_t{1024}, largest); size > 0;) {
-    auto const pieces = divide_up(longest, size);
-    auto most = pieces, again = std::int64_t{0};
-    if (pieces > 1) {  // the keys and values of all tokens are stored, which they are not if the largest size cuts no sample
-      auto const left = state.fits() ? capacity - state.value : -1;
-      constexpr auto most_tokens = (std::numeric_limits<std::int64_t>::max)();
-      auto const room = left < 0 ? 0 : per_token.activations == 0 ? most_tokens : left / per_token.activations;
-      most = (std::min)(pieces, room / size);
-      if (most > 0 && most < pieces && room - most * size >= longest - (pieces - 1) * size) again = most + 1;  // the last one is shorter
-    }
-    for (std::int64_t k = 1; k < most; k *= 2) out.push_back({size, static_cast<std::uint64_t>(k)});
-    for (auto const k : {most, again})
-      if (k > 0) out.push_back({size, static_cast<std::uint64_t>(k)});
-    size = size == largest ? 0 : size > largest / 2 ? largest : size * 2;
-  }
-  return out;
-}
+}  // namespace detail
 
 /// @brief Options of `choose_chunks`.
 struct chunk_choice_options {

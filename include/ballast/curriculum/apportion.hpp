@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/curriculum/detail/valid_sources.hpp>
 #include <ballast/curriculum/options.hpp>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #include <ballast/core/random.hpp>
 #include <ballast/curriculum/apportion.hpp>
 #include <ballast/curriculum/detail/interleave.hpp>
-#include <ballast/curriculum/detail/valid_sources.hpp>
 #include <ballast/curriculum/options.hpp>
 #include <ballast/curriculum/result.hpp>
 

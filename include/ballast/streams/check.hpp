@@ -6,10 +6,8 @@
 #include <ballast/core/verdict.hpp>
 #include <ballast/streams/stream_step.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <span>

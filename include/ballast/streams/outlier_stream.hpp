@@ -6,9 +6,8 @@
 #include <ballast/core/sort.hpp>
 #include <ballast/core/weigh.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/streams/detail/least_work.hpp>
 #include <ballast/streams/detail/outlier_run.hpp>
-#include <ballast/streams/detail/step_swaps.hpp>
+#include <ballast/streams/detail/place_work.hpp>
 #include <ballast/streams/stream_step.hpp>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>

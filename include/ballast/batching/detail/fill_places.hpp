@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/even_out.hpp>
 #include <ballast/batching/detail/mix_steps.hpp>
 #include <ballast/batching/detail/split_packs.hpp>
 #include <ballast/batching/detail/step_cost.hpp>

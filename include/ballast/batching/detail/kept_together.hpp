@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 // Samples with the same `together` key are planned as one unit.

@@ -4,9 +4,7 @@
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/balance/rate_matching.hpp>
 #include <ballast/balance/refine.hpp>
-#include <ballast/batching/detail/best_layout.hpp>
-#include <ballast/batching/detail/rank_filler.hpp>
-#include <ballast/batching/micro_batch_options.hpp>
+#include <ballast/batching/detail/place_micro_batches.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/search_limits.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/choose_plan.hpp>
 #include <ballast/batching/detail/plan_by_method.hpp>
-#include <ballast/batching/detail/random_part.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/choose_plan.hpp>
-#include <ballast/batching/detail/random_part.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/streamer.hpp>
 #include <ballast/batching/options.hpp>

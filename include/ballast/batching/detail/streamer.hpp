@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/fill_places.hpp>
-#include <ballast/batching/detail/outlier_pool.hpp>
-#include <ballast/batching/detail/share_placer.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
-#include <ballast/batching/detail/stream_limits.hpp>
-#include <ballast/batching/detail/windows.hpp>
+#include <ballast/batching/detail/stream_parts.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/math.hpp>

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <limits>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
