@@ -119,8 +119,7 @@ void plan_short_in_full(benchmark::State& state) {
       if (best.table.empty() || plan.slowest.value < best.slowest.value) best = std::move(plan);
     };
     for (auto const& [fill, threshold] : {std::pair{990U, 350U}, {990U, 200U}, {1000U, 250U}})
-      offer(ballast::stream_steps(samples, short_packs,
-                                  {.fill = fill, .threshold = threshold, .pool = ballast::stream_options::whole_epoch}));
+      offer(ballast::stream_steps(samples, short_packs, {.tuning = {.fill = fill, .threshold = threshold}}));
     auto const packs = ballast::best_fit_shuffled(lengths, {.capacity = short_packs.capacity}).packs;
     for (std::uint64_t const window : {1U, 4U, 8U, 16U})
       offer(ballast::deal_steps(packs, samples, short_packs, {.window = window, .redeal = true}));

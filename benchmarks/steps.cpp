@@ -104,19 +104,18 @@ void print_table(trace const& t, std::vector<std::int64_t> const& lengths, std::
   std::puts(
       "| method | steps | packs | dropped | slow | bound | fill | KSx | D | D8 | delay | ms "
       "|\n|---|---|---|---|---|---|---|---|---|---|---|---|");
-  using ballast::stream_options;
   print_row("best-fit decreasing, dealt at random", lengths, o,
             [&] { return ballast::deal_steps(decreasing, lengths, o, ballast::dense_4096_cost, {.how = ballast::dealing::random}); });
-  print_row("random steps", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.threshold = 0}); });
+  print_row("random steps", lengths, o,
+            [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.tuning = {.threshold = 0}}); });
   print_row("best fit in random order, sorted, cyclic", lengths, o,
             [&] { return ballast::deal_steps(shuffled, lengths, o, ballast::dense_4096_cost); });
   print_row("windows of 16, redealt", lengths, o,
             [&] { return ballast::deal_steps(shuffled, lengths, o, ballast::dense_4096_cost, {.window = 16, .redeal = true}); });
   print_row("windows of 32, redealt", lengths, o,
             [&] { return ballast::deal_steps(shuffled, lengths, o, ballast::dense_4096_cost, {.window = 32, .redeal = true}); });
-  print_row("stream, pool of 4 per rank", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost); });
   print_row("stream, outliers over CP ranks", lengths, o,
-            [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.threshold = 0, .share = 400}); });
+            [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.tuning = {.threshold = 0, .share = 400}}); });
   print_row("plan_steps", lengths, o, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 

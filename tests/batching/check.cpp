@@ -71,7 +71,7 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   std::vector<std::int64_t> const lengths{90, 5, 4, 3, 60, 7, 8, 50};
   ballast::batching_options const o{.capacity = 100, .ranks = 2, .micro_batches = 2, .seed = 4};
   auto const cost = ballast::quadratic_cost{.linear = 10, .quadratic = 1};
-  auto const good = ballast::stream_steps(lengths, o, cost, {.threshold = 0, .share = 600});
+  auto const good = ballast::stream_steps(lengths, o, cost, {.tuning = {.threshold = 0, .share = 600}});
   REQUIRE(ballast::describe(ballast::check_batching(good, lengths, o, cost)) == "valid");
   REQUIRE((good.steps() == 1 && good.shared.size() == 1 && good.shared[0].sample == 0));
 
@@ -168,7 +168,7 @@ TEST_CASE("check_batching: a sample longer than the capacity must be shared by a
   std::vector<std::int64_t> const lengths{390, 90, 20, 30};
   ballast::batching_options const o{.capacity = 100, .ranks = 4, .micro_batches = 2};
   auto const cost = ballast::quadratic_cost{.linear = 10, .quadratic = 1};
-  auto const good = ballast::stream_steps(lengths, o, cost, {.threshold = 0, .most_ranks_shared = 4});
+  auto const good = ballast::stream_steps(lengths, o, cost, {.most_ranks_shared = 4, .tuning = {.threshold = 0}});
   REQUIRE(ballast::describe(ballast::check_batching(good, lengths, o, cost)) == "valid");
   REQUIRE((good.steps() == 1 && good.shared.size() == 1 && good.shared[0].ranks == 4));
   auto narrow = o;

@@ -88,8 +88,7 @@ TEST_CASE("plan_steps: short samples at one micro-batch, where packs must be mad
   CHECK(plan.slowest.value < dealt.slowest.value);
   CHECK(plan.steps() <= dealt.steps() + 1);
   for (std::uint32_t const threshold : {0U, 350U}) {
-    auto const streamed =
-        ballast::stream_steps(l, o, cost, {.fill = 950, .threshold = threshold, .pool = ballast::stream_options::whole_epoch});
+    auto const streamed = ballast::stream_steps(l, o, cost, {.tuning = {.fill = 950, .threshold = threshold}});
     CHECK(plan.slowest.value < streamed.slowest.value);
     CHECK(plan.steps() < streamed.steps());
   }
@@ -189,11 +188,11 @@ TEST_CASE("plan_steps: rows for ranks that wait at every micro-batch, pipelines 
   auto const l = heavy_tailed(20000, draw);
   options o{.capacity = 131072, .ranks = 8, .micro_batches = 8, .synchronisation = ballast::synchronisation::per_micro_batch};
   CHECK(ballast::plan_steps(l, o, ballast::dense_4096_cost).slowest_over_mean() < 1.015);
-  CHECK(ballast::stream_steps(l, o, ballast::dense_4096_cost).slowest_over_mean() > 1.05);
+  CHECK(ballast::stream_steps(l, o, ballast::dense_4096_cost, {.tuning = {.threshold = 0}}).slowest_over_mean() > 1.05);
   o.synchronisation = ballast::synchronisation::pipeline;
   o.stages = 4;
   CHECK(10 * ballast::plan_steps(l, o, ballast::dense_4096_cost).slowest.value <
-        9 * ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0}).slowest.value);
+        9 * ballast::stream_steps(l, o, ballast::dense_4096_cost, {.tuning = {.threshold = 0}}).slowest.value);
 }
 
 TEST_CASE("plan_steps: no micro-batch has more samples than allowed, whoever waits, whatever is left over") {
@@ -299,12 +298,9 @@ TEST_CASE("plan_steps: ranks share what exceeds the capacity of one, whoever dra
     for (auto& x : l)
       if (draw() % every == 0) x = between(1, longest, draw);
     std::uint32_t const overhead = draw() % 2 == 0 ? 0 : 50;
-    ballast::stream_options const how{.fill = draw() % 3 == 0 ? 0U : 980U,
-                                      .threshold = draw() % 2 == 0 ? 0U : 350U,
-                                      .pool = draw() % 2 == 0 ? 4U : ballast::stream_options::whole_epoch,
-                                      .share = draw() % 2 == 0 ? 0U : 400U,
-                                      .share_overhead = overhead,
-                                      .most_ranks_shared = most};
+    ballast::stream_tuning const tuning{
+        .fill = draw() % 3 == 0 ? 0U : 980U, .threshold = draw() % 2 == 0 ? 0U : 350U, .share = draw() % 2 == 0 ? 0U : 400U};
+    ballast::stream_options const how{.share_overhead = overhead, .most_ranks_shared = most, .tuning = tuning};
     auto const plan = stream ? ballast::stream_steps(l, o, ballast::dense_4096_cost, how)
                              : ballast::plan_steps(l, o, ballast::dense_4096_cost, {.most_ranks_shared = most, .share_overhead = overhead});
     CAPTURE(round, stream, o.capacity, o.ranks, o.micro_batches, most, static_cast<int>(o.left_over), static_cast<int>(o.synchronisation));
@@ -391,7 +387,7 @@ TEST_CASE("plan_steps: samples that are too long are refused, and how to train t
   CHECK(refusal([&] {
           return ballast::stream_steps(samples, o, {.most_ranks_shared = 2});
         }).find("lengths[1] = 33 exceeds capacity 9 times the 2 ranks") == 0);
-  CHECK(refusal([&] { return ballast::stream_steps(samples, o, {.share = 400}); }) == "accepted");
+  CHECK(refusal([&] { return ballast::stream_steps(samples, o, {.tuning = {.share = 400}}); }) == "accepted");
 }
 
 TEST_CASE("plan_steps: refusals name the argument, the index and the value") {

@@ -21,7 +21,6 @@ namespace test_batching_planners {
 
 using namespace ballast_test;
 using ballast::left_over;
-using ballast::stream_options;
 using ballast::synchronisation;
 using options = ballast::batching_options;
 using plan = ballast::batching<>;
@@ -58,25 +57,21 @@ planner const planners[] = {
        return ballast::deal_steps(packed(l, o), l, o, ballast::dense_4096_cost,
                                   {.how = ballast::dealing::rows, .window = 3, .redeal = true});
      }},
-    {"stream", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0}); }},
+    {"stream",
+     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.tuning = {.threshold = 0}}); }},
     {"stream, as full as balanced",
-     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.fill = 0, .threshold = 0}); }},
-    {"stream, pool",
      [](auto const& l, options const& o) {
-       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 300, .pool = 2, .oldest = 4});
+       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.tuning = {.fill = 0, .threshold = 0}});
      }},
-    {"stream, whole epoch",
-     [](auto const& l, options const& o) {
-       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.pool = stream_options::whole_epoch});
-     }},
+    {"stream, gathered", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost); }},
     {"stream, shared",
      [](auto const& l, options const& o) {
-       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0, .share = 400, .share_overhead = 43});
+       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.share_overhead = 43, .tuning = {.threshold = 0, .share = 400}});
      },
      43},
-    {"stream, pool and shared",
+    {"stream, gathered and shared",
      [](auto const& l, options const& o) {
-       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 200, .share = 500, .most_ranks_shared = 2});
+       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.most_ranks_shared = 2, .tuning = {.threshold = 200, .share = 500}});
      }},
     {"default", [](auto const& l, options const& o) { return ballast::plan_steps(l, o, ballast::dense_4096_cost); }},
 };
@@ -342,7 +337,7 @@ TEST_CASE("the bound is none that a plan goes below: all deals of small steps") 
       CHECK(bound <= best);
       CHECK(bound > best / 3);
       if (wait != synchronisation::per_step) continue;
-      auto const streamed = ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.threshold = 0});
+      auto const streamed = ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.tuning = {.threshold = 0}});
       if (streamed.steps() == 1) CHECK(streamed.slowest.value <= best + best / 3);
     }
   }

@@ -120,28 +120,28 @@ struct deal_options {
   bool redeal = false;  ///< whether the samples of each step (or row) are distributed over its places again if that lowers its cost
 };
 
-/// @brief Options of `stream_steps`: how much randomness is given up for balance, and how. Shares are in thousandths.
-struct stream_options {
+/// @brief How `stream_steps` gives up randomness for balance. Shares are in thousandths. Seldom set: `plan_steps` tries several.
+struct stream_tuning {
   /// Share of a step's capacity that is drawn for the step. With 0, the full capacity is drawn, and up to a tenth is returned to the stream
   /// if that balances the step.
   std::uint32_t fill = 980;
-  /// A sample that costs more than this share of a rank's mean step waits in the pool for samples of similar cost; 0 = no pool.
+  /// Samples that cost more than this share of a rank's mean step are gathered from the whole epoch, so that a step has some of similar
+  /// cost for all ranks; all other samples are spread evenly over the steps. 0 = none are gathered.
   std::uint32_t threshold = 350;
-  /// Size of the pool in samples per rank. If it is exceeded, some samples must be taken. `whole_epoch` gathers all outliers of the epoch
-  /// first and spreads all other samples evenly over the steps.
-  std::uint32_t pool = 4;
-  /// Number of steps after which a sample in the pool is taken, together with its neighbours in cost; 0 = no limit.
-  std::uint32_t oldest = 0;
   /// A sample that costs more than this share of a rank's mean step is split over several ranks (context parallelism); 0 = no sample is
   /// split for its cost.
   std::uint32_t share = 0;
-  std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, as a share of its cost
-  /// Most ranks that share a sample, a power of two; 0 = no limit. If this or `share` is not 0, samples that are longer than the capacity
-  /// are split too.
-  std::uint64_t most_ranks_shared = 0;
-  friend constexpr bool operator==(stream_options const&, stream_options const&) = default;
+  friend constexpr bool operator==(stream_tuning const&, stream_tuning const&) = default;
+};
 
-  static constexpr std::uint32_t whole_epoch = 0xffffffffU;  ///< a value of `pool`
+/// @brief Options of `stream_steps`: which samples ranks share.
+struct stream_options {
+  std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, in thousandths of its cost
+  /// Most ranks that share a sample, a power of two; 0 = no limit. If this or `tuning.share` is not 0, samples that are longer than the
+  /// capacity are split too.
+  std::uint64_t most_ranks_shared = 0;
+  stream_tuning tuning{};  ///< how full steps are, and what becomes of samples of high cost
+  friend constexpr bool operator==(stream_options const&, stream_options const&) = default;
 };
 
 namespace detail {
@@ -166,7 +166,7 @@ inline void require_valid(batching_options const& o) {
 
 /// The most ranks that share a sample under these options, as `weigh` takes it.
 [[nodiscard]] constexpr std::uint64_t most_ranks_shared(stream_options const& s) noexcept {
-  return s.share == 0 && s.most_ranks_shared == 0 ? 1 : s.most_ranks_shared;
+  return s.tuning.share == 0 && s.most_ranks_shared == 0 ? 1 : s.most_ranks_shared;
 }
 
 }  // namespace detail

@@ -64,8 +64,8 @@ void of_lengths() {
       show("row_steps", name + ",window=4", deal_steps(packs, c.lengths, o, square, {.how = dealing::rows, .window = 4}));
       show("stream_steps", name, stream_steps(c.lengths, o, square));
       show("stream_steps", name + ",share",
-           stream_steps(c.lengths, o, square, {.threshold = 0, .share = 300, .share_overhead = 20, .most_ranks_shared = 4}));
-      show("stream_steps", name + ",pool", stream_steps(c.lengths, o, square, {.fill = 0, .threshold = 200, .pool = 2, .oldest = 3}));
+           stream_steps(c.lengths, o, square, {.share_overhead = 20, .most_ranks_shared = 4, .tuning = {.threshold = 0, .share = 300}}));
+      show("stream_steps", name + ",full", stream_steps(c.lengths, o, square, {.tuning = {.fill = 0, .threshold = 200}}));
     }
   }
 }

@@ -25,19 +25,10 @@ template <class = when_called>
 [[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
                                                                 batching_options const& o) {
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
-  auto const gathered = [&](std::uint32_t fill, std::uint32_t threshold) {
-    return stream_options{.fill = fill,
-                          .threshold = threshold,
-                          .pool = stream_options::whole_epoch,
-                          .share_overhead = c.share_overhead,
-                          .most_ranks_shared = c.most_ranks_shared};
-  };
-  auto const random = [&](std::uint32_t fill) {
-    return stream_options{.fill = fill, .threshold = 0, .share_overhead = c.share_overhead, .most_ranks_shared = c.most_ranks_shared};
-  };
-  auto const split = [&](std::uint32_t share) {
-    return stream_options{.threshold = 0, .share = share, .share_overhead = c.share_overhead, .most_ranks_shared = c.most_ranks_shared};
-  };
+  auto const way = [&](stream_tuning const& by) { return stream_options{c.share_overhead, c.most_ranks_shared, by}; };
+  auto const gathered = [&](std::uint32_t fill, std::uint32_t threshold) { return way({.fill = fill, .threshold = threshold}); };
+  auto const random = [&](std::uint32_t fill) { return way({.fill = fill, .threshold = 0}); };
+  auto const split = [&](std::uint32_t share) { return way({.threshold = 0, .share = share}); };
   if (costs_fit(items, room, 900))
     return {random(squares_fit(items, room) ? 980 : 0), random(1000), gathered(950, 700), gathered(950, 350)};
   if (items.longest > o.capacity) return {split(400), split(200), split(100), split(50)};
@@ -60,12 +51,12 @@ class stream_trials {
   std::size_t run(std::size_t first, std::size_t count, std::int64_t random_misses = 0) {
     for (auto k = first; k < ways_.size() && k - first < count; ++k) {
       auto const& way = ways_[k];
-      auto const random = way.threshold == 0 && way.share == 0;
+      auto const random = way.tuning.threshold == 0 && way.tuning.share == 0;
       if (deviation_ != 0 && choice_.balanced() != random) continue;  // balanced steps are only filled more; other steps are only gathered
       auto plan = streamer<Index>(items_, o_, way).run();
-      plan.method = way.share != 0 || items_.longest > o_.capacity ? step_method::shared
-                    : random                                       ? step_method::random
-                                                                   : step_method::gathered;
+      plan.method = way.tuning.share != 0 || items_.longest > o_.capacity ? step_method::shared
+                    : random                                              ? step_method::random
+                                                                          : step_method::gathered;
       deviation_ = (std::max)(deviation_, choice_.deviation(plan));
       auto const busy = choice_.busy_share();
       choice_.offer(std::move(plan));

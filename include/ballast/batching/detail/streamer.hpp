@@ -68,7 +68,8 @@ class streamer {
         s_(s),
         limits_(items, o, s),
         dealer_(items, o.ranks, o.micro_batches, o.capacity),
-        pool_(items, o, s, limits_),
+        order_(random_permutation<Index>(items.size(), epoch_seed(o))),
+        pool_(items, o, limits_, order_),
         placer_(items, o, s, limits_),
         places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {}
   streamer(streamer const&) = delete;  // its parts refer to its limits
@@ -78,14 +79,12 @@ class streamer {
     out_.ranks = o_.ranks;
     out_.micro_batches = o_.micro_batches;
     auto const n = items_.size();
-    order_ = random_permutation<Index>(n, epoch_seed(o_));
-    if (!limits_.whole) drawn_.assign(n, 0);
+    if (!limits_.pools) drawn_.assign(n, 0);
     placed_.assign(n, 0);
     out_.packs.members.reserve(n);
     out_.packs.offsets.reserve(n / 4 + 2);
     left_tokens_ = items_.all_tokens;
-    if (limits_.whole) pool_.gather(order_);
-    while (next_ < order_.size() || !pool_.empty() || !carry_.empty()) {
+    while (next_ < order_.size() || pool_.size() != 0 || !carry_.empty()) {
       draw();
       if (tokens_ < limits_.target && o_.left_over == left_over::drop && next_ == order_.size()) break;
       if (samples_.empty() && shares_.empty()) continue;
@@ -97,10 +96,10 @@ class streamer {
     for (std::size_t i = 0; i < n; ++i)
       if (placed_[i] == 0) out_.dropped.push_back(static_cast<Index>(i));
     std::sort(out_.repeated.begin(), out_.repeated.end());
-    if (fill_places(out_, items_, o_, mixing::allowed) && !limits_.whole) measure_delay();
+    if (fill_places(out_, items_, o_, mixing::allowed) && !limits_.pools) measure_delay();
     auto const sums = pack_sums(out_.packs, [&](Index i) { return placer_.charge(i); }, o_.cost_per_micro_batch);
     certify(out_, items_, o_, sums);
-    if (limits_.whole && out_.steps() != 0) spread_steps(out_, sums, o_);
+    if (limits_.pools && out_.steps() != 0) spread_steps(out_, sums, o_);
     return std::move(out_);
   }
 
@@ -124,16 +123,11 @@ class streamer {
     auto const steps = (std::max)(divide_up(left_tokens_, limits_.target), std::int64_t{1});
     auto const goal = even ? divide_up(left_tokens_, steps) : limits_.target;  // the same share for all remaining steps
     auto const taking = [&](Index i) { take(i); };
-    if (limits_.whole)
-      pool_.flush(divide_up(pool_.size(), limits_.ranks * static_cast<std::size_t>(steps)), taking);
-    else if (exhausted)
-      pool_.flush(1, taking);
-    else
-      pool_.release(step_, taking);
-    if (limits_.whole && !exhausted) pool_.give_second(samples_, [&] { return tokens_ < goal; }, taking);
+    pool_.flush(divide_up(pool_.size(), limits_.ranks * static_cast<std::size_t>(steps)), taking);
+    if (limits_.pools && !exhausted) pool_.give_second(samples_, [&] { return tokens_ < goal; }, taking);
     draw_from_order(goal);
     if (o_.left_over != left_over::repeat || !drawn_all()) return;
-    if (!pool_.empty() && !exhausted) pool_.flush(1, taking);  // the order has ended in the middle of this step
+    if (!exhausted) pool_.flush(1, taking);  // the order has ended in the middle of this step
     fresh_ = samples_.size();
     repeat(goal);
   }
@@ -144,11 +138,8 @@ class streamer {
     };
     while (!drawn_all() && wanted()) {
       auto const i = order_[next_++];
-      if (!limits_.whole) drawn_[i] = step_;
-      if (!limits_.whole && limits_.is_outlier(i))
-        pool_.add(i, step_);
-      else
-        take(i);
+      if (!limits_.pools) drawn_[i] = step_;
+      take(i);
     }
   }
   /// Fills the step with ordinary samples of earlier steps.
@@ -173,7 +164,7 @@ class streamer {
       samples_.resize(fresh_);  // repeated samples must not displace samples that have not been trained on
       dealer_(samples_, rules, 2, placer_.base());
     }
-    if (s_.fill != 0) return;
+    if (s_.tuning.fill != 0) return;
     auto const least = shares_.empty() ? places_ : 1;
     for (std::int64_t part : {970, 940, 910}) {  // a step that is not balanced returns the samples drawn last
       auto const mean = dealer_.total() / static_cast<std::int64_t>(limits_.ranks);
@@ -216,7 +207,7 @@ class streamer {
       return;
     }
     left_tokens_ -= items_.tokens[i];
-    if (!limits_.whole) count_delay(i, step_);
+    if (!limits_.pools) count_delay(i, step_);
   }
   void count_delay(Index i, std::uint64_t step) {
     if (step <= drawn_[i]) return;
@@ -239,11 +230,11 @@ class streamer {
   stream_options const& s_;
   stream_limits limits_;
   step_dealer<Index> dealer_;
+  std::vector<Index> order_;  ///< the order in which samples are drawn; `next_` is the first that was not drawn yet
   outlier_pool<Index> pool_;
   share_placer<Index> placer_;
   std::size_t places_;
   batching<Index> out_;
-  std::vector<Index> order_;  ///< the order in which samples are drawn; `next_` is the first that was not drawn yet
   std::size_t next_ = 0, again_ = 0;
   std::vector<Index> carry_;             ///< samples drawn for an earlier step that go into the next step
   std::vector<Index> samples_, shares_;  ///< samples of the current step; shared samples of it
@@ -252,7 +243,7 @@ class streamer {
   std::int64_t left_tokens_ = 0;         ///< tokens of samples that are in no step yet
   std::uint64_t step_ = 0;
   std::vector<Index> pack_;
-  std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for; empty if `limits_.whole`
+  std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for; empty if outliers are gathered
   std::vector<std::uint32_t> placed_;  ///< for each sample: number of its places
 };
 
