@@ -15,7 +15,6 @@
 #include <map>
 #include <ranges>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -126,8 +125,7 @@ template <index_type Index, length_range R, cost_model Cost>
   using broken = micro_batch_fault;
   auto const& c = constraints;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  require(c.apart.empty() || c.apart.size() == n,
-          [&] { return "apart has " + std::to_string(c.apart.size()) + " entries for " + std::to_string(n) + " samples"; });
+  require(c.apart.empty() || c.apart.size() == n, [&] { return sentence("apart has ", c.apart.size(), " entries for ", n, " samples"); });
   if (plan.status != status::feasible) {
     if (plan.steps() != 0 || !plan.packs.empty() || c.exactly == 0) return {broken::plan_refused, 0};
     if (plan.status == status::infeasible && plan.count.lower_bound <= plan.count.value) return {broken::wrong_bound, 0};

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <string>
 
 /// @file
 /// @brief The validator of a global batch for ranks that differ. It shares no code with the planner.
@@ -37,9 +36,8 @@ namespace ballast::inline v0_2 {
 template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] verdict check_unequal_batch(unequal_batch<Index> const& plan, R const& lengths, unequal_ranks const& ranks,
                                           Cost const& cost) {
-  require(ranks.unit_time.size() == ranks.capacity.size(), [&] {
-    return "unit_time has " + std::to_string(ranks.unit_time.size()) + " entries for " + std::to_string(ranks.capacity.size()) + " ranks";
-  });
+  require(ranks.unit_time.size() == ranks.capacity.size(),
+          [&] { return sentence("unit_time has ", ranks.unit_time.size(), " entries for ", ranks.capacity.size(), " ranks"); });
   auto const n = static_cast<std::uint64_t>(std::ranges::size(lengths)), count = std::uint64_t{ranks.capacity.size()};
   auto const length = [&](auto i) { return static_cast<std::int64_t>(std::ranges::begin(lengths)[static_cast<std::ptrdiff_t>(i)]); };
   auto const& [offsets, members] = plan.micro_batches;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 /// @file
@@ -218,13 +217,12 @@ template <index_type Index = std::uint32_t, span_cost Cost, span_cost Size>
                                                                Size const& size) {
   constexpr auto most_weight = std::uint64_t{1} << 31;
   require_index<Index>(samples, "samples");
-  require(options.capacity > 0, [&] { return "capacity = " + std::to_string(options.capacity) + " must be positive"; });
+  require(options.capacity > 0, [&] { return sentence("capacity = ", options.capacity, " must be positive"); });
   require(options.slowest_weight < most_weight && options.sum_weight < most_weight && options.slowest_weight + options.sum_weight > 0, [&] {
-    return "slowest_weight = " + std::to_string(options.slowest_weight) + " and sum_weight = " + std::to_string(options.sum_weight) +
-           " must be below 2^31, and not both 0";
+    return sentence("slowest_weight = ", options.slowest_weight, " and sum_weight = ", options.sum_weight,
+                    " must be below 2^31, and not both 0");
   });
-  require(options.candidate_step >= 0,
-          [&] { return "candidate_step = " + std::to_string(options.candidate_step) + " must not be negative"; });
+  require(options.candidate_step >= 0, [&] { return sentence("candidate_step = ", options.candidate_step, " must not be negative"); });
   consecutive_cut<Index> out;
   if (samples == 0) {
     out.boundaries.push_back(0);
@@ -241,7 +239,7 @@ template <index_type Index = std::uint32_t, span_cost Cost, span_cost Size>
                     checked(static_cast<std::int64_t>(options.sum_weight)) * (checked(static_cast<std::int64_t>(samples)) * slowest);
   auto const sums = checked(static_cast<std::int64_t>(samples)) * slowest;
   require(most.fits() && most.value < std::int64_t{1} << 62 && sums.fits() && sums.value < std::int64_t{1} << 62,
-          [&] { return "the slowest micro-batch that fits takes " + std::to_string(slowest.value) + ": the objective could reach 2^62"; });
+          [&] { return sentence("the slowest micro-batch that fits takes ", slowest.value, ": the objective could reach 2^62"); });
   detail::consecutive_search(spans, options).run(out);
   return out;
 }

@@ -6,7 +6,6 @@
 #include <ballast/core/search_limits.hpp>
 
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief `micro_batches`: splits one global batch into micro-batches, the same number on every rank, as few as the search finds, with
@@ -72,14 +71,13 @@ template <index_type Index = std::uint32_t>
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");
   constexpr auto most = std::uint64_t{1} << 20;
-  require(c.at_least > 0 && c.at_least < most, [&] { return "at_least = " + std::to_string(c.at_least) + " must be in 1 ... 2^20 - 1"; });
+  require(c.at_least > 0 && c.at_least < most, [&] { return sentence("at_least = ", c.at_least, " must be in 1 ... 2^20 - 1"); });
   require(c.exactly < most && c.exactly % options.micro_batches == 0 && (c.exactly == 0 || c.exactly >= c.at_least), [&] {
-    return "exactly = " + std::to_string(c.exactly) +
-           " must be below 2^20, a multiple of micro_batches = " + std::to_string(options.micro_batches) +
-           " and not below at_least = " + std::to_string(c.at_least);
+    return sentence("exactly = ", c.exactly, " must be below 2^20, a multiple of micro_batches = ", options.micro_batches,
+                    " and not below at_least = ", c.at_least);
   });
   require(!c.equal_counts || (c.together.empty() && c.apart.empty()),
-          [] { return std::string("equal_counts cannot be combined with together or apart keys"); });
+          [] { return "equal_counts cannot be combined with together or apart keys"; });
   micro_batching<Index> out;
   if (c.together.empty()) {
     detail::micro_batcher<Index>(samples, c.apart, options, c, limits).run(out);

@@ -20,7 +20,6 @@
 #include <numeric>
 #include <ranges>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -180,7 +179,7 @@ struct phase_batching : batching<Index> {
 template <index_type Index = std::uint32_t, length_range R, phase_cost_model Costs>
 [[nodiscard]] phase_batching<Index> phase_steps(R const& lengths, batching_options const& options, Costs const& costs) {
   require(options.synchronisation != synchronisation::pipeline,
-          [] { return std::string("synchronisation = pipeline: phases are barriers of ranks, so ask for per_step or per_micro_batch"); });
+          [] { return "synchronisation = pipeline: phases are barriers of ranks, so ask for per_step or per_micro_batch"; });
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require_index<Index>(n, "lengths");
   std::vector<std::int64_t> flat, sums(n, 0);
@@ -190,11 +189,10 @@ template <index_type Index = std::uint32_t, length_range R, phase_cost_model Cos
     auto const of_sample = costs(static_cast<std::int64_t>(i));
     auto const count = static_cast<std::size_t>(std::ranges::size(of_sample));
     if (i == 0) out.phases = count;
-    require(count == out.phases && count > 0,
-            [&] { return "sample " + std::to_string(i) + " has " + std::to_string(count) + " costs, not " + std::to_string(out.phases); });
+    require(count == out.phases && count > 0, [&] { return sentence("sample ", i, " has ", count, " costs, not ", out.phases); });
     auto const cost = read_by_position(of_sample);
     for (std::size_t p = 0; p < count; ++p) {
-      require(std::in_range<std::int64_t>(cost[p]), [&] { return "sample " + std::to_string(i) + " has a cost outside [0, 2^63)"; });
+      require(std::in_range<std::int64_t>(cost[p]), [&] { return sentence("sample ", i, " has a cost outside [0, 2^63)"); });
       auto const c = static_cast<std::int64_t>(cost[p]);
       add_checked(all, c, "costs of samples", i);
       flat.push_back(c);

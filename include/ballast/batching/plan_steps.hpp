@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -105,7 +104,7 @@ template <index_type Index = std::uint32_t, executor Executor = serial>
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");
   require(c.max_samples == 0 || (c.together.empty() && c.apart.empty() && most == 1),
-          [] { return std::string("max_samples cannot be combined with together or apart keys, or with most_ranks_shared above 1"); });
+          [] { return "max_samples cannot be combined with together or apart keys, or with most_ranks_shared above 1"; });
   if (c.together.empty() && c.apart.empty()) {
     auto plan = detail::plan_in_blocks<Index>(samples, c, options, limits, execute);
     if (c.max_samples == 0 || std::ranges::all_of(plan.packs, [&](auto const pack) { return pack.size() <= c.max_samples; })) return plan;

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -42,14 +41,13 @@ namespace ballast::inline v0_2 {
 template <index_type Index>
 [[nodiscard]] std::vector<double> shard_weights(shards<Index> const& plan, std::size_t rank, std::span<std::int64_t const> counts,
                                                 loss_normaliser const& normaliser, gradient_path path) {
-  require(rank < plan.ranks(), [&] { return "rank = " + std::to_string(rank) + " must be below " + std::to_string(plan.ranks()); });
+  require(rank < plan.ranks(), [&] { return sentence("rank = ", rank, " must be below ", plan.ranks()); });
   require(normaliser.scope == loss_scope::step,
-          [] { return std::string("the scope of the normaliser must be the step: others depend on how the batch is sharded"); });
+          [] { return "the scope of the normaliser must be the step: others depend on how the batch is sharded"; });
   enum class place : char { nowhere, left_out, trained };
   std::vector<place> place_of(counts.size(), place::nowhere);
   for (auto const& p : plan.pieces) {
-    require(p.sample < counts.size(),
-            [&] { return "counts has " + std::to_string(counts.size()) + " entries, none for sample " + std::to_string(p.sample); });
+    require(p.sample < counts.size(), [&] { return sentence("counts has ", counts.size(), " entries, none for sample ", p.sample); });
     place_of[p.sample] = place::trained;
   }
   for (auto const i : plan.left_out)

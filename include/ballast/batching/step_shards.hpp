@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <numeric>
 #include <ranges>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -65,10 +64,8 @@ template <index_type Index>
     std::uint64_t m = 0;
     auto const holds = [&](Index p) { return p != plan.none && std::ranges::find(plan.packs[p], s.sample) != plan.packs[p].end(); };
     while (m < plan.micro_batches && !holds(plan.at(step, static_cast<std::size_t>(s.first_rank), static_cast<std::size_t>(m)))) ++m;
-    require(m < plan.micro_batches, [&] {
-      return "sample " + std::to_string(s.sample) + " is shared in step " + std::to_string(step) + ", but is not on rank " +
-             std::to_string(s.first_rank);
-    });
+    require(m < plan.micro_batches,
+            [&] { return sentence("sample ", s.sample, " is shared in step ", step, ", but is not on rank ", s.first_rank); });
     out.emplace_back(m, s);
   }
   std::sort(out.begin(), out.end(), [](auto const& a, auto const& b) {
@@ -104,17 +101,16 @@ template <index_type Index>
 template <index_type Index, length_range R>
 [[nodiscard]] shards<Index> shards_of(batching<Index> const& plan, std::size_t step, R const& lengths,
                                       share_layout layout = share_layout::zigzag, execution policy = execution::mixed) {
-  require(step < plan.steps(),
-          [&] { return "step = " + std::to_string(step) + " must be below " + std::to_string(plan.steps()) + ", the steps of the plan"; });
+  require(step < plan.steps(), [&] { return sentence("step = ", step, " must be below ", plan.steps(), ", the steps of the plan"); });
   require(policy != execution::independent,
-          [] { return std::string("policy = independent: a micro-batch may hold whole samples beside shared ones, so ask for mixed"); });
+          [] { return "policy = independent: a micro-batch may hold whole samples beside shared ones, so ask for mixed"; });
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const length = read_by_position(lengths);
   detail::step_passes<Index> passes;
   std::vector<char> seen(n, 0);
   auto const take = [&](Index i) {
-    require(i < n, [&] { return "lengths has " + std::to_string(n) + " entries, none for sample " + std::to_string(i); });
-    require(seen[i] == 0, [&] { return "step " + std::to_string(step) + " trains sample " + std::to_string(i) + " twice"; });
+    require(i < n, [&] { return sentence("lengths has ", n, " entries, none for sample ", i); });
+    require(seen[i] == 0, [&] { return sentence("step ", step, " trains sample ", i, " twice"); });
     seen[i] = 1;
     passes.put(i);
   };
@@ -129,7 +125,7 @@ template <index_type Index, length_range R>
         passes.add(m, s.first_rank, s.ranks);
       take(s.sample);
       require(std::cmp_greater_equal(length[s.sample], s.ranks), [&] {
-        return entry("lengths", s.sample, length[s.sample]) + ": " + std::to_string(s.ranks) + " ranks share the sample, more than tokens";
+        return sentence(entry("lengths", s.sample, length[s.sample]), ": ", s.ranks, " ranks share the sample, more than tokens");
       });
       is_shared[s.sample] = 1;
     }

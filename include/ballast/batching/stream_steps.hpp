@@ -8,7 +8,6 @@
 #include <ballast/core/error.hpp>
 
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief `stream_steps`: draws steps from a random stream of samples, with outliers of similar cost in the same steps.
@@ -57,10 +56,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 template <index_type Index = std::uint32_t>
 [[nodiscard]] batching<Index> stream_steps(weighed_samples const& samples, batching_options const& options,
                                            stream_options const& stream = {}) {
-  require(stream.tuning.fill <= 1000, [&] { return "fill = " + std::to_string(stream.tuning.fill) + " must be at most 1000"; });
+  require(stream.tuning.fill <= 1000, [&] { return sentence("fill = ", stream.tuning.fill, " must be at most 1000"); });
   auto const most = stream.most_ranks_shared;
   require((most & (most - 1)) == 0 && most != 1,
-          [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two above 1, or 0"; });
+          [&] { return sentence("most_ranks_shared = ", most, " must be a power of two above 1, or 0"); });
   detail::require_fit<Index>(samples, options, detail::most_ranks_shared(stream));
   return detail::streamer<Index>(samples, options, stream).run();
 }

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <string>
 #include <vector>
 
 /// @file
@@ -59,9 +58,8 @@ struct unequal_batch {
 /// Shares of a batch by speed and memory: Jia et al., "Whale", USENIX ATC 2022.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] unequal_batch<Index> plan_unequal_batch(R const& lengths, unequal_ranks const& ranks, Cost const& cost) {
-  require(ranks.capacity.size() == ranks.unit_time.size(), [&] {
-    return "capacity has " + std::to_string(ranks.capacity.size()) + " entries for " + std::to_string(ranks.unit_time.size()) + " ranks";
-  });
+  require(ranks.capacity.size() == ranks.unit_time.size(),
+          [&] { return sentence("capacity has ", ranks.capacity.size(), " entries for ", ranks.unit_time.size(), " ranks"); });
   for (std::size_t r = 0; r < ranks.capacity.size(); ++r)
     require(ranks.capacity[r] > 0, [&] { return entry("capacity", r, ranks.capacity[r]) + " must be positive"; });
   (void)extent_of(lengths);

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -65,7 +64,7 @@ namespace detail {
 inline void require_room(std::size_t i, std::int64_t tokens, batching_options const& o, std::uint64_t most_ranks_shared, char const* why) {
   auto const ranks = why == nullptr ? ranks_to_share(most_ranks_shared, o) : 1;
   require(tokens <= o.capacity * static_cast<std::int64_t>(ranks), [&] {
-    auto long_one = entry("lengths", i, tokens) + " exceeds capacity " + std::to_string(o.capacity);
+    auto long_one = sentence(entry("lengths", i, tokens), " exceeds capacity ", o.capacity);
     if (most_ranks_shared == 1) return long_one;
     if (why != nullptr) return long_one + ", and ranks share no samples " + why + ": raise the capacity or cut the sample";
     return sentence(long_one, " times the ", ranks, " ranks that can share it with most_ranks_shared = ", most_ranks_shared,

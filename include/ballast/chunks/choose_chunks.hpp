@@ -24,7 +24,6 @@
 #include <limits>
 #include <span>
 #include <stop_token>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -52,7 +51,7 @@ class chunk_trial {
     for (std::size_t k = 0; k < plan.size(); ++k) {
       auto const& w = works.of_chunk[k];
       auto const all = checked(w.forward) + checked(w.recompute) + checked(w.backward);
-      require(all.fits(), [&] { return "the time of chunk " + std::to_string(k) + " reaches 2^63"; });
+      require(all.fits(), [&] { return sentence("the time of chunk ", k, " reaches 2^63"); });
       times[k] = all.value;
     }
     auto dealt = deal_chunks(plan, {.sets = count}, times);
@@ -178,14 +177,14 @@ struct chunk_choice {
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] chunk_choice<Index> choose_chunks(R const& lengths, chunk_choice_options const& options, Cost const& cost) {
   auto const& o = options;
-  require(o.ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
-  require(o.stages > 0, [] { return std::string("stages = 0 must be positive"); });
-  require(o.capacity > 0, [&] { return "capacity = " + std::to_string(o.capacity) + " must be positive"; });
+  require(o.ranks > 0, [] { return "ranks = 0 must be positive"; });
+  require(o.stages > 0, [] { return "stages = 0 must be positive"; });
+  require(o.capacity > 0, [&] { return sentence("capacity = ", o.capacity, " must be positive"); });
   require(o.work.per_chunk > 0, [&] {
-    return "per_chunk = " + std::to_string(o.work.per_chunk) + " must be positive: without it, the smallest chunk always seems best";
+    return sentence("per_chunk = ", o.work.per_chunk, " must be positive: without it, the smallest chunk always seems best");
   });
   auto const extent = extent_of(lengths);
-  require(extent.longest > 0, [] { return std::string("lengths is empty: a setting is chosen for its samples"); });
+  require(extent.longest > 0, [] { return "lengths is empty: a setting is chosen for its samples"; });
   auto const settings = o.settings.empty() ? chunk_settings(extent, o.capacity, o.work.per_token) : o.settings;
   for (std::size_t i = 0; i < settings.size(); ++i)
     require(settings[i].size > 0 && settings[i].retained > 0,

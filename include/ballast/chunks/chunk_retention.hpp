@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -63,8 +62,8 @@ struct chunk_bytes {
 /// ChunkFlow, arXiv 2503.02356, algorithm 2, corrected as above.
 template <class = when_called>
 [[nodiscard]] inline std::vector<chunk_task> retained_tasks(std::uint64_t chunks, std::uint64_t retained) {
-  require(chunks > 0 && chunks <= 0xffffffffU, [&] { return "chunks = " + std::to_string(chunks) + " must be in [1, 2^32)"; });
-  require(retained > 0, [] { return std::string("retained = 0 must be positive: the last chunk of a chain runs backward at once"); });
+  require(chunks > 0 && chunks <= 0xffffffffU, [&] { return sentence("chunks = ", chunks, " must be in [1, 2^32)"); });
+  require(retained > 0, [] { return "retained = 0 must be positive: the last chunk of a chain runs backward at once"; });
   auto const n = static_cast<std::uint32_t>(chunks), dropped = retained < chunks ? static_cast<std::uint32_t>(chunks - retained) : 0;
   std::vector<chunk_task> out;
   out.reserve(std::size_t{2} * n + dropped);
@@ -93,11 +92,11 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] inline std::int64_t retained_peak(std::span<std::int64_t const> tokens, std::uint64_t retained,
                                                 chunk_bytes const& per_token) {
-  require(retained > 0, [] { return std::string("retained = 0 must be positive: the last chunk of a chain runs backward at once"); });
+  require(retained > 0, [] { return "retained = 0 must be positive: the last chunk of a chain runs backward at once"; });
   auto const all = checked(per_token.activations) + checked(per_token.keys_values) + checked(per_token.key_gradients);
   checked sum(0);
   for (auto const t : tokens) sum = sum + checked(t);
-  require((all * sum).fits(), [] { return std::string("the bytes of a chain must not be negative, and their sum must be below 2^63"); });
+  require((all * sum).fits(), [] { return "the bytes of a chain must not be negative, and their sum must be below 2^63"; });
   auto const dropped = retained < tokens.size() ? tokens.size() - static_cast<std::size_t>(retained) : 0;
   std::int64_t peak = 0, held = 0, retained_tokens = 0;  // `held`: keys, values and their gradients of the chunks so far
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -128,9 +127,9 @@ struct chunk_setting {
 /// @par Source
 /// ChunkFlow, arXiv 2503.02356.
 [[nodiscard]] constexpr std::int64_t largest_chunk(std::int64_t longest, std::int64_t capacity, chunk_bytes const& per_token) {
-  require(longest > 0, [&] { return "longest = " + std::to_string(longest) + " must be positive"; });
+  require(longest > 0, [&] { return sentence("longest = ", longest, " must be positive"); });
   require(capacity >= 0 && per_token.activations >= 0 && per_token.keys_values >= 0 && per_token.key_gradients >= 0,
-          [] { return std::string("numbers of bytes must not be negative"); });
+          [] { return "numbers of bytes must not be negative"; });
   auto const most = (std::numeric_limits<std::int64_t>::max)();
   auto const fitting = [&](std::int64_t bytes) { return per_token.activations == 0 ? most : bytes / per_token.activations; };
   if (fitting(capacity) >= longest) return fitting(capacity);  // no sample is cut, and none stores keys and values

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 /// @file
@@ -59,9 +58,9 @@ static_assert(stage_work_model<chunk_works>);
 template <index_type Index, cost_model Cost>
 [[nodiscard]] chunk_works chunk_work(chunking<Index> const& plan, chunk_work_options const& options, Cost const& cost) {
   auto const& o = options;
-  require(o.retained > 0, [] { return std::string("retained = 0 must be positive: the last chunk of a chain runs backward at once"); });
+  require(o.retained > 0, [] { return "retained = 0 must be positive: the last chunk of a chain runs backward at once"; });
   auto const not_negative = [](std::int64_t value, char const* name) {
-    require(value >= 0, [&] { return std::string(name) + " = " + std::to_string(value) + " must not be negative"; });
+    require(value >= 0, [&] { return sentence(name, " = ", value, " must not be negative"); });
   };
   not_negative(o.forward, "forward");
   not_negative(o.backward, "backward");
@@ -78,7 +77,7 @@ template <index_type Index, cost_model Cost>
       auto const k = chain[i];
       auto const value = [&](checked a, std::int64_t b) {
         auto const product = a * checked(b);
-        require(product.fits(), [&] { return "a time or the bytes of chunk " + std::to_string(k) + " reach 2^63"; });
+        require(product.fits(), [&] { return sentence("a time or the bytes of chunk ", k, " reach 2^63"); });
         return product.value;
       };
       auto const tokens = plan.tokens(k);
@@ -89,8 +88,7 @@ template <index_type Index, cost_model Cost>
       work.transfer = value(checked(o.transfer), tokens);
       if (chain.size() > 1) work.kept = value(state, tokens);
       if (chain.size() - i <= o.retained) {
-        require((checked(work.kept) + checked(activations)).fits(),
-                [&] { return "the bytes of chunk " + std::to_string(k) + " reach 2^63"; });
+        require((checked(work.kept) + checked(activations)).fits(), [&] { return sentence("the bytes of chunk ", k, " reach 2^63"); });
         work.kept += activations;
       } else {
         work.recompute = work.forward;

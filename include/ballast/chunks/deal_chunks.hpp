@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -37,8 +36,7 @@ namespace ballast::inline v0_2 {
 template <index_type Index>
 [[nodiscard]] balanced_sets<std::uint32_t> deal_chunks(chunking<Index> const& plan, balance_options const& options,
                                                        std::span<std::int64_t const> times) {
-  require(times.size() == plan.size(),
-          [&] { return "times has " + std::to_string(times.size()) + " entries for " + std::to_string(plan.size()) + " chunks"; });
+  require(times.size() == plan.size(), [&] { return sentence("times has ", times.size(), " entries for ", plan.size(), " chunks"); });
   auto const n = plan.chains.size();
   std::vector<std::uint32_t> chains(n);
   std::vector<std::int64_t> cost(n, 0), tokens(n, 0);
@@ -73,7 +71,7 @@ template <index_type Index>
 template <index_type Index>
 [[nodiscard]] chunking<Index> chunks_of(chunking<Index> const& plan, std::span<std::uint32_t const> chains,
                                         chunking_options const& options) {
-  require(options.size > 0, [&] { return "size = " + std::to_string(options.size) + " must be positive"; });
+  require(options.size > 0, [&] { return sentence("size = ", options.size, " must be positive"); });
   chunking<Index> out;
   std::int64_t tokens = 0;  // of standalone chunks
   for (std::size_t j = 0; j < chains.size(); ++j) {
@@ -115,7 +113,7 @@ template <index_type Index>
   out.pieces.reserve(plan.ranges.size());
   for (auto const chains : ranks) {
     for (auto const c : chains) {
-      require(c < plan.chains.size(), [&] { return "chain " + std::to_string(c) + " of a rank does not exist"; });
+      require(c < plan.chains.size(), [&] { return sentence("chain ", c, " of a rank does not exist"); });
       for (auto const k : plan.chains[c]) {
         for (auto const& r : plan[k]) out.pieces.push_back({r.sample, r.begin, r.end});
         out.pass_offsets.push_back(out.pieces.size());

@@ -137,7 +137,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
         return checked_cost(t, cost, "cost", [&] { return "a length of " + std::to_string(t); });
       };
       ends = detail::cut_by_time(length, options.size, pieces, through);
-      require(!ends.empty(), [&] { return "the cost falls below " + std::to_string(length) + " tokens, from one length to a longer one"; });
+      require(!ends.empty(), [&] { return sentence("the cost falls below ", length, " tokens, from one length to a longer one"); });
     }
     std::int64_t begin = 0;
     for (auto const end : ends) {

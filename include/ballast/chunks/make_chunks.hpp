@@ -20,7 +20,6 @@
 #include <numeric>
 #include <ranges>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -83,7 +82,7 @@ struct chunking {
 /// O(samples).
 template <length_range R>
 [[nodiscard]] std::int64_t require_chunks(R const& lengths, chunking_options const& options) {
-  require(options.size > 0, [&] { return "size = " + std::to_string(options.size) + " must be positive"; });
+  require(options.size > 0, [&] { return sentence("size = ", options.size, " must be positive"); });
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const at = read_by_position(lengths);
   constexpr std::int64_t most = (std::numeric_limits<std::uint32_t>::max)();
@@ -94,13 +93,13 @@ template <length_range R>
       if (length <= options.size) continue;
       auto const more = divide_up(length, options.size);
       require(more <= most - pieces, [&] {
-        return entry("lengths", i, length) + " brings the number of chunks to 2^32 or more: size = " + std::to_string(options.size) +
-               " is too small";
+        return sentence(entry("lengths", i, length), " brings the number of chunks to 2^32 or more: size = ", options.size,
+                        " is too small");
       });
       pieces += more;
     }
   require(n <= static_cast<std::uint64_t>(most - pieces),
-          [&] { return std::to_string(n) + " samples and " + std::to_string(pieces) + " pieces may be 2^32 chunks or more"; });
+          [&] { return sentence(n, " samples and ", pieces, " pieces may be 2^32 chunks or more"); });
   return pieces;
 }
 
@@ -207,14 +206,12 @@ template <index_type Index, cost_model Cost>
     auto time = std::int64_t{0};
     add_checked(time, per_chunk, "per_chunk of chunk", k);
     for (auto const& r : plan[k]) {
-      auto const begin = [&] { return "begin = " + std::to_string(r.begin) + " of a range of sample " + std::to_string(r.sample); };
-      auto const end = [&] { return "end = " + std::to_string(r.end) + " of a range of sample " + std::to_string(r.sample); };
+      auto const begin = [&] { return sentence("begin = ", r.begin, " of a range of sample ", r.sample); };
+      auto const end = [&] { return sentence("end = ", r.end, " of a range of sample ", r.sample); };
       auto const before = r.begin == 0 ? 0 : checked_cost(r.begin, cost, "cost", begin);
       auto const through = checked_cost(r.end, cost, "cost", end);
-      require(before <= through, [&] {
-        return "the cost falls from " + std::to_string(before) + " at " + std::to_string(r.begin) + " tokens to " +
-               std::to_string(through) + " at " + std::to_string(r.end);
-      });
+      require(before <= through,
+              [&] { return sentence("the cost falls from ", before, " at ", r.begin, " tokens to ", through, " at ", r.end); });
       add_checked(time, through - before, "time of chunk", k);
     }
     add_checked(sum, time, "time of chunk", k);

@@ -38,9 +38,9 @@ template <class = when_called>
   for (std::size_t i = 0; i < share.size(); ++i) {
     require(share[i] >= 0, [&] { return entry("share", i, share[i]) + " must not be negative"; });
     sum += static_cast<std::uint64_t>(share[i]);
-    require(sum >> 63 == 0, [&] { return "share[" + std::to_string(i) + "] brings the sum of shares to 2^63 or more"; });
+    require(sum >> 63 == 0, [&] { return sentence("share[", i, "] brings the sum of shares to 2^63 or more"); });
   }
-  require(sum > 0 || total == 0, [&] { return "no share is positive, but total = " + std::to_string(total); });
+  require(sum > 0 || total == 0, [&] { return sentence("no share is positive, but total = ", total); });
   std::vector<std::uint64_t> count(share.size(), 0), missing(share.size(), 0);
   if (total == 0) return count;
   auto left = total;
@@ -75,15 +75,14 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint64_t> steps_of_passes(std::span<curriculum_source const> sources,
                                                                 std::span<std::uint32_t const> thousandths) {
-  require(sources.size() == thousandths.size(), [&] {
-    return "thousandths has " + std::to_string(thousandths.size()) + " entries for " + std::to_string(sources.size()) + " sources";
-  });
+  require(sources.size() == thousandths.size(),
+          [&] { return sentence("thousandths has ", thousandths.size(), " entries for ", sources.size(), " sources"); });
   std::vector<std::int64_t> share(sources.size());
   for (std::size_t s = 0; s < sources.size(); ++s) {
     auto const at = "[" + std::to_string(s) + "]";
-    require(thousandths[s] <= 1000000, [&] { return "thousandths" + at + " = " + std::to_string(thousandths[s]) + " exceeds 10^6"; });
+    require(thousandths[s] <= 1000000, [&] { return sentence("thousandths", at, " = ", thousandths[s], " exceeds 10^6"); });
     require(sources[s].steps <= detail::most_curriculum_steps,
-            [&] { return "sources" + at + ".steps = " + std::to_string(sources[s].steps) + " must be below 2^31"; });
+            [&] { return sentence("sources", at, ".steps = ", sources[s].steps, " must be below 2^31"); });
     share[s] = static_cast<std::int64_t>(sources[s].steps * thousandths[s]);
   }
   auto const sum = std::accumulate(share.begin(), share.end(), std::int64_t{0});

@@ -105,29 +105,27 @@ namespace detail {
 template <class = when_called>
 inline void require_valid(std::array<run_phase, 2> const& phases, std::span<linked_tensor const> tensors, switch_options const& options) {
   for (std::size_t p = 0; p < 2; ++p)
-    require(phases[p].status != status::feasible || (phases[p].step_time >= 1 && phases[p].step_time <= std::int64_t{1} << 50), [&] {
-      return "phases[" + std::to_string(p) + "].step_time = " + std::to_string(phases[p].step_time) + " must be in [1, 2^50]";
-    });
+    require(phases[p].status != status::feasible || (phases[p].step_time >= 1 && phases[p].step_time <= std::int64_t{1} << 50),
+            [&] { return sentence("phases[", p, "].step_time = ", phases[p].step_time, " must be in [1, 2^50]"); });
   require(options.steps >= 1 && options.steps <= std::uint64_t{1} << 40,
-          [&] { return "steps = " + std::to_string(options.steps) + " must be in [1, 2^40]"; });
+          [&] { return sentence("steps = ", options.steps, " must be in [1, 2^40]"); });
   require(options.time_budget != 0 || options.at <= options.steps,
-          [&] { return "at = " + std::to_string(options.at) + " must be at most " + std::to_string(options.steps) + ", the steps"; });
-  require(options.time_budget >= 0, [&] { return "time_budget = " + std::to_string(options.time_budget) + " must not be negative"; });
+          [&] { return sentence("at = ", options.at, " must be at most ", options.steps, ", the steps"); });
+  require(options.time_budget >= 0, [&] { return sentence("time_budget = ", options.time_budget, " must not be negative"); });
   require_within("copy_rate", options.copy_rate == 0 ? 1'000'000 : options.copy_rate, 1'000'000, std::int64_t{1} << 60);
   auto sum = checked(0);
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     auto const& of = tensors[t];
     require(of.bytes >= 0 && of.users >= 1, [&] {
-      return "tensors[" + std::to_string(t) + "]: bytes = " + std::to_string(of.bytes) +
-             " must not be negative, and users = " + std::to_string(of.users) + " must be positive";
+      return sentence("tensors[", t, "]: bytes = ", of.bytes, " must not be negative, and users = ", of.users, " must be positive");
     });
     sum = sum + checked(of.bytes) * checked(of.users);
     require(sum.fits() && sum.value <= std::int64_t{1} << 60,
-            [&] { return "tensors[" + std::to_string(t) + "] brings the copies above 2^60 bytes"; });
+            [&] { return sentence("tensors[", t, "] brings the copies above 2^60 bytes"); });
   }
   auto const slowest = (std::max)(phases[0].step_time, phases[1].step_time);
   require(slowest <= (std::int64_t{1} << 61) / static_cast<std::int64_t>(options.steps),
-          [&] { return "steps = " + std::to_string(options.steps) + " of " + std::to_string(slowest) + " ns are above 2^61 ns"; });
+          [&] { return sentence("steps = ", options.steps, " of ", slowest, " ns are above 2^61 ns"); });
 }
 
 /// Nanoseconds of copying bytes at a rate; none at rate 0.
@@ -135,7 +133,7 @@ template <class = when_called>
 [[nodiscard]] inline std::int64_t copy_ns(std::int64_t bytes, std::int64_t rate) {
   if (rate == 0) return 0;
   constexpr std::int64_t second = 1'000'000'000, most = std::int64_t{1} << 60;
-  require(bytes / rate < most / second, [&] { return "copying " + std::to_string(bytes) + " bytes takes 2^60 ns or more"; });
+  require(bytes / rate < most / second, [&] { return sentence("copying ", bytes, " bytes takes 2^60 ns or more"); });
   return static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(bytes), second, static_cast<std::uint64_t>(rate)));
 }
 

@@ -13,7 +13,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -32,7 +31,7 @@ template <class = when_called>
   require_valid(lengths);
   auto const longest = lengths.lengths.empty() ? 1 : lengths.lengths.back();
   require(longest <= (std::int64_t{1} << 31) && lengths.tokens() <= (std::int64_t{1} << 62) / longest,
-          [&] { return "the longest length, " + std::to_string(longest) + ", brings the sum of squared lengths too near to 2^63"; });
+          [&] { return sentence("the longest length, ", longest, ", brings the sum of squared lengths too near to 2^63"); });
   std::vector<length_sums> out;
   length_sums sum;
   std::size_t i = 0;
@@ -53,14 +52,14 @@ template <class = when_called>
   return at.time(packs, tokens, to.squares - from.squares);
 }
 [[nodiscard]] constexpr std::int64_t add_times(std::int64_t a, std::int64_t b) {
-  require(a <= (std::numeric_limits<std::int64_t>::max)() - b, [] { return std::string("the time of the levels reaches 2^63"); });
+  require(a <= (std::numeric_limits<std::int64_t>::max)() - b, [] { return "the time of the levels reaches 2^63"; });
   return a + b;
 }
 inline void require_positive(std::span<timed_level const> levels, char const* name) {
   for (std::size_t i = 0; i < levels.size(); ++i)
     require(levels[i].setting.capacity > 0 && levels[i].setting.sp > 0, [&] {
-      return std::string(name) + "[" + std::to_string(i) + "] has capacity " + std::to_string(levels[i].setting.capacity) +
-             " and sp = " + std::to_string(levels[i].setting.sp) + ": both must be positive";
+      return sentence(name, "[", i, "] has capacity ", levels[i].setting.capacity, " and sp = ", levels[i].setting.sp,
+                      ": both must be positive");
     });
 }
 
@@ -108,13 +107,12 @@ template <class = when_called>
   std::vector<std::int64_t> limits;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     limits.push_back(levels[i].setting.capacity);
-    require(i == 0 || limits[i - 1] < limits[i], [&] {
-      return "levels[" + std::to_string(i) + "] has capacity " + std::to_string(limits[i]) + ", not above its predecessor's";
-    });
+    require(i == 0 || limits[i - 1] < limits[i],
+            [&] { return sentence("levels[", i, "] has capacity ", limits[i], ", not above its predecessor's"); });
   }
   auto const sums = detail::sums_up_to(lengths, limits);
   require(lengths.lengths.empty() || (!limits.empty() && lengths.lengths.back() <= limits.back()),
-          [&] { return "a sample of " + std::to_string(lengths.lengths.back()) + " tokens is longer than every level"; });
+          [&] { return sentence("a sample of ", lengths.lengths.back(), " tokens is longer than every level"); });
   std::int64_t time = 0;
   for (std::size_t i = 0; i < levels.size(); ++i)
     time = detail::add_times(time, detail::time_between(i == 0 ? detail::length_sums{} : sums[i - 1], sums[i], levels[i]));

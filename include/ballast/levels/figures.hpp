@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -76,8 +75,7 @@ template <index_type Index>
 template <index_type Index>
 [[nodiscard]] level_figures figures_of(level_batching<Index> const& plan, std::span<std::int64_t const> lengths,
                                        std::span<level_time const> times) {
-  require(times.size() == plan.levels.size(),
-          [&] { return std::to_string(times.size()) + " times for " + std::to_string(plan.levels.size()) + " levels"; });
+  require(times.size() == plan.levels.size(), [&] { return sentence(times.size(), " times for ", plan.levels.size(), " levels"); });
   level_figures f;
   std::vector<std::int64_t> communicated, tokens_of_step;
   double occupied = 0, busy = 0, room = 0, held = 0;

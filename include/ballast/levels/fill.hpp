@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -99,15 +98,14 @@ class spare_samples {
 template <index_type Index>
 [[nodiscard]] std::vector<Index> greedy_fill(groups<Index>& packs, std::span<std::int64_t const> lengths, std::int64_t capacity,
                                              std::span<Index const> spare) {
-  require(capacity >= 0, [&] { return "capacity = " + std::to_string(capacity) + " must not be negative"; });
+  require(capacity >= 0, [&] { return sentence("capacity = ", capacity, " must not be negative"); });
   std::vector<char> seen(lengths.size(), 0);
   auto const length = [&](Index i) {
-    require(i < lengths.size(),
-            [&] { return "member " + std::to_string(i) + " is out of range: there are " + std::to_string(lengths.size()) + " samples"; });
+    require(i < lengths.size(), [&] { return sentence("member ", i, " is out of range: there are ", lengths.size(), " samples"); });
     auto const tokens = lengths[static_cast<std::size_t>(i)];
     require(tokens > 0, [&] { return entry("lengths", i, tokens) + " must be positive"; });
     require(!std::exchange(seen[static_cast<std::size_t>(i)], char{1}),
-            [&] { return "sample " + std::to_string(i) + " occurs twice in packs and spare"; });
+            [&] { return sentence("sample ", i, " occurs twice in packs and spare"); });
     return tokens;
   };
   std::vector<std::pair<std::int64_t, std::size_t>> rooms(packs.size());
@@ -115,7 +113,7 @@ template <index_type Index>
     auto room = capacity;
     for (auto const i : packs[p]) {
       auto const tokens = length(i);
-      require(tokens <= room, [&] { return "packs[" + std::to_string(p) + "] exceeds capacity " + std::to_string(capacity); });
+      require(tokens <= room, [&] { return sentence("packs[", p, "] exceeds capacity ", capacity); });
       room -= tokens;
     }
     rooms[p] = {room, p};

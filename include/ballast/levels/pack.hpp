@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,32 +30,30 @@ namespace detail {
 
 /// Throws unless capacities strictly ascend and all options are in range.
 inline void require_valid(std::span<level const> levels, level_options const& o) {
-  require(!levels.empty(), [] { return std::string("levels is empty"); });
+  require(!levels.empty(), [] { return "levels is empty"; });
   for (std::size_t i = 0; i < levels.size(); ++i) {
-    auto const name = [&] { return "levels[" + std::to_string(i) + "]"; };
-    require(levels[i].capacity > 0, [&] { return name() + ".capacity = " + std::to_string(levels[i].capacity) + " must be positive"; });
+    auto const name = [&] { return sentence("levels[", i, "]"); };
+    require(levels[i].capacity > 0, [&] { return sentence(name(), ".capacity = ", levels[i].capacity, " must be positive"); });
     require(levels[i].sp > 0, [&] { return name() + ".sp = 0 must be positive"; });
     require(i == 0 || levels[i - 1].capacity < levels[i].capacity,
-            [&] { return name() + ".capacity = " + std::to_string(levels[i].capacity) + " must be above its predecessor's"; });
+            [&] { return sentence(name(), ".capacity = ", levels[i].capacity, " must be above its predecessor's"); });
   }
-  require(o.price_per_token >= 0, [&] { return "price_per_token = " + std::to_string(o.price_per_token) + " must not be negative"; });
+  require(o.price_per_token >= 0, [&] { return sentence("price_per_token = ", o.price_per_token, " must not be negative"); });
   if (o.fill != level_fill::where_it_pays || o.times.empty()) return;
-  require(o.times.size() == levels.size(),
-          [&] { return std::to_string(o.times.size()) + " times for " + std::to_string(levels.size()) + " levels"; });
+  require(o.times.size() == levels.size(), [&] { return sentence(o.times.size(), " times for ", levels.size(), " levels"); });
   for (std::size_t i = 0; i < o.times.size(); ++i)
-    require(o.times[i].per_pack >= 0 && o.times[i].per_token >= 0, [&] { return "times[" + std::to_string(i) + "] is negative"; });
+    require(o.times[i].per_pack >= 0 && o.times[i].per_token >= 0, [&] { return sentence("times[", i, "] is negative"); });
 }
 
 /// Applies the over-size policy: writes the length of each member, 0 for a sample that was set aside.
 template <index_type Index, length_range R>
 void take_members(R const& lengths, std::int64_t longest, oversize policy, level_packing<Index>& out) {
-  require(policy != oversize::alone, [] { return std::string("oversize = alone: a pack above the longest level belongs to no level"); });
+  require(policy != oversize::alone, [] { return "oversize = alone: a pack above the longest level belongs to no level"; });
   auto const at = read_by_position(lengths);
   if (policy == oversize::reject && extent_of(lengths).longest > longest)
     for (std::size_t i = 0;; ++i)
-      require(std::cmp_less_equal(at[i], longest), [&] {
-        return entry("lengths", i, at[i]) + " exceeds the longest level, " + std::to_string(longest) + " (see oversize policy)";
-      });
+      require(std::cmp_less_equal(at[i], longest),
+              [&] { return sentence(entry("lengths", i, at[i]), " exceeds the longest level, ", longest, " (see oversize policy)"); });
   auto trained = apply_oversize<Index>(lengths, {.capacity = longest, .oversize = policy});
   for (auto const i : trained.set_aside) trained.tokens[static_cast<std::size_t>(i)] = 0;
   require_index<Index>(trained.tokens.size() + 1, "members");

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,28 +32,28 @@ namespace detail {
 
 [[nodiscard]] inline std::uint64_t ranks_of(level const& at, std::uint64_t devices) {
   require(devices > 0 && at.sp > 0 && devices % at.sp == 0,
-          [&] { return "sp = " + std::to_string(at.sp) + " does not divide devices = " + std::to_string(devices); });
+          [&] { return sentence("sp = ", at.sp, " does not divide devices = ", devices); });
   return devices / at.sp;
 }
 /// Tokens of one step of these levels: as asked for, or those of `micro_batches` in the level that holds most.
 template <class = when_called>
 [[nodiscard]] inline std::int64_t tokens_per_step(std::span<level const> levels, level_options const& o) {
-  require(o.tokens_per_step >= 0, [&] { return "tokens_per_step = " + std::to_string(o.tokens_per_step) + " must not be negative"; });
+  require(o.tokens_per_step >= 0, [&] { return sentence("tokens_per_step = ", o.tokens_per_step, " must not be negative"); });
   require(o.tokens_per_step <= std::int64_t{1} << 61,
-          [&] { return "tokens_per_step = " + std::to_string(o.tokens_per_step) + " must be at most 2^61"; });
+          [&] { return sentence("tokens_per_step = ", o.tokens_per_step, " must be at most 2^61"); });
   require(o.micro_batches > 0 && o.micro_batches < std::uint64_t{1} << 20,
-          [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " must be in 1 ... 2^20 - 1"; });
-  require(o.devices < std::uint64_t{1} << 20, [&] { return "devices = " + std::to_string(o.devices) + " must be below 2^20"; });
+          [&] { return sentence("micro_batches = ", o.micro_batches, " must be in 1 ... 2^20 - 1"); });
+  require(o.devices < std::uint64_t{1} << 20, [&] { return sentence("devices = ", o.devices, " must be below 2^20"); });
   std::int64_t most = 0;
   for (auto const& l : levels) {
     require(l.capacity > 0 && l.capacity < std::int64_t{1} << 40,
-            [&] { return "capacity = " + std::to_string(l.capacity) + " must be in 1 ... 2^40 - 1"; });
+            [&] { return sentence("capacity = ", l.capacity, " must be in 1 ... 2^40 - 1"); });
     most = (std::max)(most, static_cast<std::int64_t>(ranks_of(l, o.devices)) * l.capacity);
   }
   if (o.tokens_per_step != 0) return o.tokens_per_step;
   auto const count = static_cast<std::int64_t>(o.micro_batches);
   require(most <= (std::int64_t{1} << 61) / count,
-          [&] { return "micro_batches = " + std::to_string(count) + " of " + std::to_string(most) + " tokens exceed 2^61"; });
+          [&] { return sentence("micro_batches = ", count, " of ", most, " tokens exceed 2^61"); });
   return most * count;
 }
 
@@ -64,8 +63,8 @@ template <class = when_called>
   auto const whole = tokens_per_step(levels, o), row = static_cast<std::int64_t>(ranks_of(at, o.devices)) * at.capacity;
   auto const rounds = whole / row + (whole % row >= (row + 1) / 2 ? 1 : 0);
   require(rounds < std::int64_t{1} << 20, [&] {
-    return "tokens_per_step = " + std::to_string(whole) + " is " + std::to_string(rounds) + " micro-batches of capacity " +
-           std::to_string(at.capacity) + " on " + std::to_string(ranks_of(at, o.devices)) + " ranks: a step has at most 2^20 - 1";
+    return sentence("tokens_per_step = ", whole, " is ", rounds, " micro-batches of capacity ", at.capacity, " on ",
+                    ranks_of(at, o.devices), " ranks: a step has at most 2^20 - 1");
   });
   return {.capacity = at.capacity,
           .ranks = ranks_of(at, o.devices),
@@ -88,7 +87,7 @@ template <class = when_called>
 /// The cost of a sample in the longest level, in units so coarse that the sum over all samples stays below 2^63.
 template <length_range R>
 [[nodiscard]] quadratic_cost longest_level_cost(R const& lengths, std::span<timed_level const> levels) {
-  require(!levels.empty(), [] { return std::string("levels is empty"); });
+  require(!levels.empty(), [] { return "levels is empty"; });
   auto const& [setting, time] = levels.back();
   std::vector<std::int64_t> trained;
   for (auto const length : lengths) trained.push_back((std::min)(static_cast<std::int64_t>(length), setting.capacity));

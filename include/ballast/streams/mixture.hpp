@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,17 +45,17 @@ class mixture_stream {
               [&] { return entry("share", s, share_[s]) + " must be in 0 ... 2^31 - 1"; });
       sum_ += share_[s];
     }
-    require(sum_ > 0, [] { return std::string("no share is positive"); });
+    require(sum_ > 0, [] { return "no share is positive"; });
     if (drawn_.empty()) drawn_.resize(share_.size(), 0);
     require(drawn_.size() == share_.size(),
-            [&] { return "a state of " + std::to_string(drawn_.size()) + " sources for " + std::to_string(share_.size()) + " shares"; });
+            [&] { return sentence("a state of ", drawn_.size(), " sources for ", share_.size(), " shares"); });
     for (std::size_t s = 0; s < drawn_.size(); ++s) {
       require(drawn_[s] < (std::uint64_t{1} << 62) - count_, [&] { return entry("drawn", s, drawn_[s]) + " brings the draws to 2^62"; });
       count_ += drawn_[s];
     }
     for (std::size_t s = 0; s < drawn_.size(); ++s)
       require(compare_products(draws(s) - 1, sum_, static_cast<std::int64_t>(count_), share_[s]) < 0 || drawn_[s] == 0,
-              [&] { return entry("drawn", s, drawn_[s]) + " exceeds its share of " + std::to_string(count_) + " draws"; });
+              [&] { return sentence(entry("drawn", s, drawn_[s]), " exceeds its share of ", count_, " draws"); });
   }
 
   /// @brief Draws the next sample. @return its source and its number in the source
@@ -111,8 +110,7 @@ template <index_type Index = std::uint32_t>
                                          std::uint64_t seed) {
   std::vector<std::vector<Index>> of(share.size());
   for (std::size_t i = 0; i < source.size(); ++i) {
-    require(source[i] < share.size(),
-            [&] { return entry("source", i, source[i]) + " has no share: there are " + std::to_string(share.size()); });
+    require(source[i] < share.size(), [&] { return sentence(entry("source", i, source[i]), " has no share: there are ", share.size()); });
     of[source[i]].push_back(static_cast<Index>(i));
   }
   for (std::size_t s = 0; s < share.size(); ++s)

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,24 +31,22 @@ class one_by_one {
   /// @throws invalid_input if `tokens` or `measures` is not positive, or as `push`
   one_by_one(Policy policy, std::int64_t tokens, std::size_t measures = 1, std::span<std::int64_t const> pending = {})
       : policy_(std::move(policy)), tokens_(tokens), measures_(measures) {
-    require(tokens > 0, [&] { return "tokens = " + std::to_string(tokens) + " must be positive"; });
-    require(measures > 0, [&] { return "measures = " + std::to_string(measures) + " must be positive"; });
-    require(pending.size() % measures == 0,
-            [&] { return std::to_string(pending.size()) + " measures are no multiple of " + std::to_string(measures); });
+    require(tokens > 0, [&] { return sentence("tokens = ", tokens, " must be positive"); });
+    require(measures > 0, [&] { return sentence("measures = ", measures, " must be positive"); });
+    require(pending.size() % measures == 0, [&] { return sentence(pending.size(), " measures are no multiple of ", measures); });
     for (std::size_t i = 0; i < pending.size(); i += measures) push(pending.subspan(i, measures));
   }
 
   /// @brief Takes a sample of one measure. @param length tokens, at least 1
   /// @throws invalid_input if the length is not positive or samples have several measures; the stream is then as before
   void push(std::int64_t length) {
-    require(length > 0, [&] { return "length = " + std::to_string(length) + " must be positive"; });
+    require(length > 0, [&] { return sentence("length = ", length, " must be positive"); });
     push(std::span<std::int64_t const>(&length, 1));
   }
   /// @brief Takes a sample. @param row its measures, not negative, of which the last counts as tokens
   /// @throws invalid_input if a measure is negative, or there is another number of them; the stream is then as before
   void push(std::span<std::int64_t const> row) {
-    require(row.size() == measures_,
-            [&] { return "a sample of " + std::to_string(row.size()) + " measures instead of " + std::to_string(measures_); });
+    require(row.size() == measures_, [&] { return sentence("a sample of ", row.size(), " measures instead of ", measures_); });
     for (std::size_t k = 0; k < row.size(); ++k) require(row[k] >= 0, [&] { return entry("row", k, row[k]) + " must not be negative"; });
     pending_.insert(pending_.end(), row.begin(), row.end());
     missing_ = row.back() < missing_of_block() ? missing_of_block() - row.back() : 0;
@@ -61,7 +58,7 @@ class one_by_one {
   /// @brief Pushes the oldest complete block through the policy. @return the step
   /// @throws invalid_input unless `ready()`, or as `push` of the policy; the block then stays
   [[nodiscard]] stream_step pop() {
-    require(ready(), [] { return std::string("no block is complete: ask ready()"); });
+    require(ready(), [] { return "no block is complete: ask ready()"; });
     auto step = push_block(ends_.front() - popped_);
     ends_.pop_front();
     return step;

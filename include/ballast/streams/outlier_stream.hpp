@@ -17,7 +17,6 @@
 #include <numeric>
 #include <ranges>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -89,33 +88,32 @@ class outlier_stream {
   outlier_stream(outlier_options shape, Cost const& cost) : options_(std::move(shape)), cost_(cost) {
     auto const& o = options_;
     require(o.micro_batches > 0 && o.micro_batches < 1U << 20,
-            [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " must be in 1 ... 2^20 - 1"; });
+            [&] { return sentence("micro_batches = ", o.micro_batches, " must be in 1 ... 2^20 - 1"); });
     require(by_row ? !o.capacity.empty() : o.capacity.size() == 1, [&] {
-      return "capacity has " + std::to_string(o.capacity.size()) +
-             (by_row ? " entries: it needs one for each measure" : " entries: samples that are lengths have one");
+      return sentence("capacity has ", o.capacity.size(),
+                      by_row ? " entries: it needs one for each measure" : " entries: samples that are lengths have one");
     });
     for (std::size_t k = 0; k < o.capacity.size(); ++k)
       require(o.capacity[k] > 0, [&] { return entry("capacity", k, o.capacity[k]) + " must be positive"; });
-    require(o.outlier >= 0, [&] { return "outlier = " + std::to_string(o.outlier) + " must not be negative"; });
+    require(o.outlier >= 0, [&] { return sentence("outlier = ", o.outlier, " must not be negative"); });
     require(o.delay_price >= 0 && o.delay_price <= 1 << 20,
-            [&] { return "delay_price = " + std::to_string(o.delay_price) + " must be in 0 ... 2^20"; });
+            [&] { return sentence("delay_price = ", o.delay_price, " must be in 0 ... 2^20"); });
   }
   /// @brief Continues a stream from its state. @param shape as before @param cost as before @param state from `state()`
   /// @throws invalid_input as the overload above, or if the state is not one of a stream with as many measures
   outlier_stream(outlier_options shape, Cost const& cost, outlier_state state) : outlier_stream(std::move(shape), cost) {
     auto const n = state.numbers.size();
     require(state.arrived.size() == n && state.measures.size() == n * measures(), [&] {
-      return "a state of " + std::to_string(n) + " samples with " + std::to_string(state.arrived.size()) + " arrivals and " +
-             std::to_string(state.measures.size()) + " measures";
+      return sentence("a state of ", n, " samples with ", state.arrived.size(), " arrivals and ", state.measures.size(), " measures");
     });
-    require(state.usual >= 0, [&] { return "usual = " + std::to_string(state.usual) + " must not be negative"; });
+    require(state.usual >= 0, [&] { return sentence("usual = ", state.usual, " must not be negative"); });
     require(state.usual < (std::int64_t{1} << 62) / static_cast<std::int64_t>(options_.micro_batches),
-            [&] { return "usual = " + std::to_string(state.usual) + " times micro_batches reaches 2^62"; });
+            [&] { return sentence("usual = ", state.usual, " times micro_batches reaches 2^62"); });
     for (std::size_t i = 0; i < n; ++i) {
       require(state.numbers[i] < state.samples && (i == 0 || state.numbers[i] > state.numbers[i - 1]),
-              [&] { return entry("numbers", i, state.numbers[i]) + " must ascend below samples = " + std::to_string(state.samples); });
+              [&] { return sentence(entry("numbers", i, state.numbers[i]), " must ascend below samples = ", state.samples); });
       require(state.arrived[i] <= state.steps,
-              [&] { return entry("arrived", i, state.arrived[i]) + " exceeds steps = " + std::to_string(state.steps); });
+              [&] { return sentence(entry("arrived", i, state.arrived[i]), " exceeds steps = ", state.steps); });
     }
     work_ = weighed(state.measures, {});
     state_ = std::move(state);
@@ -172,23 +170,22 @@ class outlier_stream {
   /// The work of each sample, beside samples of the work `others`.
   [[nodiscard]] std::vector<std::int64_t> weighed(std::vector<std::int64_t> const& sizes, std::vector<std::int64_t> const& others) const {
     auto const each = measures();
-    require(sizes.size() % each == 0,
-            [&] { return std::to_string(sizes.size()) + " measures are no multiple of " + std::to_string(each); });
+    require(sizes.size() % each == 0, [&] { return sentence(sizes.size(), " measures are no multiple of ", each); });
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       require(sizes[i] >= (by_row ? 0 : 1),
               [&] { return entry("lengths", i, sizes[i]) + (by_row ? " must not be negative" : " must be positive"); });
       require(sizes[i] <= options_.capacity[i % each],
-              [&] { return entry("lengths", i, sizes[i]) + " exceeds capacity = " + std::to_string(options_.capacity[i % each]); });
+              [&] { return sentence(entry("lengths", i, sizes[i]), " exceeds capacity = ", options_.capacity[i % each]); });
     }
     auto left = ((std::int64_t{1} << 62) - 1) / static_cast<std::int64_t>(options_.micro_batches);
     for (auto const w : others) left -= w;
     std::vector<std::int64_t> out(sizes.size() / each);
     for (std::size_t i = 0; i < out.size(); ++i) {
-      auto const name = [&] { return by_row ? "sample " + std::to_string(i) + " of the block" : entry("lengths", i, sizes[i]); };
+      auto const name = [&] { return by_row ? sentence("sample ", i, " of the block") : entry("lengths", i, sizes[i]); };
       if constexpr (by_row) {
         auto const value = cost_(std::span(sizes).subspan(i * each, each));
         require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
-                [&] { return name() + " has cost " + std::to_string(value) + ", outside [0, 2^63)"; });
+                [&] { return sentence(name(), " has cost ", value, ", outside [0, 2^63)"); });
         out[i] = static_cast<std::int64_t>(value);
       } else {
         out[i] = checked_cost(sizes[i], cost_, "cost", name);

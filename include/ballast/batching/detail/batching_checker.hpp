@@ -18,7 +18,6 @@
 #include <ranges>
 #include <set>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,8 +36,7 @@ class batching_checker {
         cost_(cost),
         overhead_(share_overhead),
         keys_(keys) {
-    require(keys_.empty() || keys_.size() == n_,
-            [&] { return "keys has " + std::to_string(keys_.size()) + " entries for " + std::to_string(n_) + " samples"; });
+    require(keys_.empty() || keys_.size() == n_, [&] { return sentence("keys has ", keys_.size(), " entries for ", n_, " samples"); });
   }
 
   [[nodiscard]] verdict run() {

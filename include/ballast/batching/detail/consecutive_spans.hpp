@@ -75,17 +75,15 @@ class consecutive_spans {
   template <class Callable>
   static std::int64_t value_of(Callable const& of, std::size_t begin, std::size_t end, char const* what) {
     auto const value = of(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end));
-    require(in_range(value), [&] { return named(what, begin, end) + " = " + std::to_string(value) + " is outside [0, 2^62)"; });
+    require(in_range(value), [&] { return sentence(named(what, begin, end), " = ", value, " is outside [0, 2^62)"); });
     return static_cast<std::int64_t>(value);
   }
-  static std::string named(char const* what, std::size_t begin, std::size_t end) {
-    return std::string(what) + "(" + std::to_string(begin) + ", " + std::to_string(end) + ")";
-  }
+  static std::string named(char const* what, std::size_t begin, std::size_t end) { return sentence(what, "(", begin, ", ", end, ")"); }
   static void require_rising(char const* what, std::int64_t less, std::int64_t more, std::size_t from, std::size_t to, std::size_t begin,
                              std::size_t end) {
     require(less <= more, [&] {
-      return named(what, begin, end) + " = " + std::to_string(more) + " is below " + named(what, from, to) + " = " + std::to_string(less) +
-             ": it must not fall if the span grows";
+      return sentence(named(what, begin, end), " = ", more, " is below ", named(what, from, to), " = ", less,
+                      ": it must not fall if the span grows");
     });
   }
   /// For costs that are known to rise and to meet the quadrangle inequality: those of the shortest and the longest spans.

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,8 +76,7 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, weighed_sam
     std::sort(b.dropped.begin(), b.dropped.end());
   } else if (o.left_over == left_over::repeat && whole != order.size()) {
     auto const given = order.size();
-    require(whole + places < batching<Index>::none,
-            [] { return std::string("repeated packs need a 64-bit index: call with <std::uint64_t>"); });
+    require(whole + places < batching<Index>::none, [] { return "repeated packs need a 64-bit index: call with <std::uint64_t>"; });
     repeat_budget budget(items, o);
     for (auto k = given; k < whole + places; ++k) {
       auto const pack = b.packs[order[k - given]];  // after the first round these are copies of copies

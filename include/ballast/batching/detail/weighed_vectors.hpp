@@ -15,7 +15,6 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -73,8 +72,7 @@ template <class = when_called>
 template <index_type Index, row_cost Cost>
 [[nodiscard]] weighed_vectors weigh_measures(sample_measures const& samples, vector_batching_options const& o, Cost const& cost) {
   require(o.others.size() + 1 == samples.measures(), [&] {
-    return "others has " + std::to_string(o.others.size()) + " capacities for " + std::to_string(samples.measures()) +
-           " measures: one less is needed";
+    return sentence("others has ", o.others.size(), " capacities for ", samples.measures(), " measures: one less is needed");
   });
   auto const capacity = capacities_of(o);
   require_valid(samples, vector_packing_options{.capacity = capacity, .oversize = o.oversize});
@@ -85,7 +83,7 @@ template <index_type Index, row_cost Cost>
   require(!o.separate || *o.separate < k, [&] { return sentence("separate = ", *o.separate, " is no measure: there are ", k); });
   require(!std::same_as<Cost, weighted_sum> || o.weights.empty() ||
               std::any_of(o.weights.begin(), o.weights.end(), [](auto w) { return w != 0; }),
-          [] { return std::string("no measure has a positive weight"); });
+          [] { return "no measure has a positive weight"; });
   weighed_vectors out{samples, {}, capacity, weights_of(samples, o), !std::same_as<Cost, weighted_sum>};
   auto& items = out.items;
   auto const most = (std::min)(most_cost(n, shape_of(o)), (std::int64_t{1} << 61) - 1) + 1;
