@@ -10,7 +10,7 @@
 #include <ballast/methods/wlb.hpp>
 #include <ballast/methods/wlb_replay.hpp>
 #include <ballast/streams/outlier_stream.hpp>
-#include <ballast/streams/replay_stream.hpp>
+#include <ballast/streams/stream_step.hpp>
 
 #include <benchmark/benchmark.h>
 

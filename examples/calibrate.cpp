@@ -84,7 +84,8 @@ times compare(ballast::batching<> const& plan, std::vector<double> const& predic
     double step[2] = {};
     for (std::size_t r = 0; r < plan.ranks; ++r) {
       double rank[2] = {};
-      for (auto const p : plan.pack_numbers_of(s, r)) rank[0] += predicted[p], rank[1] += measured[p];
+      for (auto const p : plan.step(s, r))
+        if (p != plan.none) rank[0] += predicted[p], rank[1] += measured[p];
       for (std::size_t k = 0; k < 2; ++k) work[k] += rank[k], step[k] = (std::max)(step[k], rank[k]);
     }
     for (std::size_t k = 0; k < 2; ++k) slowest[k] += step[k];

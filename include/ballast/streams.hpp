@@ -20,5 +20,4 @@
 #include <ballast/streams/mixture.hpp>
 #include <ballast/streams/one_by_one.hpp>
 #include <ballast/streams/outlier_stream.hpp>
-#include <ballast/streams/replay_stream.hpp>
 #include <ballast/streams/stream_step.hpp>

@@ -58,7 +58,6 @@ std::set<std::string> const data{
     "sharding/options",
     "sharding/result",
     "staging/result",
-    "streams/stream_step",
     "weights/layout_model",
 };
 

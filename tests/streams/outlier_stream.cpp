@@ -4,7 +4,7 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/streams/check.hpp>
 #include <ballast/streams/outlier_stream.hpp>
-#include <ballast/streams/replay_stream.hpp>
+#include <ballast/streams/stream_step.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

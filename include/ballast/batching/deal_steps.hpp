@@ -1,18 +1,176 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/deal_packs.hpp>
-#include <ballast/batching/detail/packs_into_steps.hpp>
+#include <ballast/batching/detail/fill_places.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
+#include <ballast/batching/detail/step_dealer.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/weighed_samples.hpp>
+#include <ballast/core/least_of.hpp>
+#include <ballast/core/sort.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 /// @file
 /// @brief `deal_steps`: deals packs that exist already to steps and ranks.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+
+/// Distributes the samples of a step over its places again, or exchanges some if not all fit; keeps the old places unless the step becomes
+/// cheaper.
+template <index_type Index>
+void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
+  // If ranks wait at every micro-batch, each row of places counts as a step.
+  auto const rows = o.synchronisation == synchronisation::per_micro_batch ? b.micro_batches : 1;
+  auto const each = static_cast<std::size_t>(b.micro_batches / rows), ranks = static_cast<std::size_t>(b.ranks);
+  step_dealer<Index> deal(items, b.ranks, each, o.capacity);
+  constexpr std::array rules{deal_rule::rate_cap, deal_rule::longest_first};
+  std::vector<Index> samples, packs(ranks * each);
+  std::vector<std::uint32_t> rank_of;
+  auto contents = lists_of(b.packs);
+  for (std::size_t s = 0; s < b.steps(); ++s)
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t k = 0; k < packs.size(); ++k) packs[k] = b.at(s, k / each, rows == 1 ? k % each : row);
+      if (std::ranges::find(packs, b.none) != packs.end()) continue;
+      samples.clear();
+      rank_of.clear();
+      std::int64_t slowest = 0, mine = 0;
+      for (std::size_t k = 0; k < packs.size(); ++k) {
+        auto const& pack = contents[packs[k]];
+        if (k % each == 0) mine = 0;
+        for (auto i : pack) mine += items.cost[i];
+        slowest = (std::max)(slowest, mine);
+        samples.insert(samples.end(), pack.begin(), pack.end());
+        rank_of.insert(rank_of.end(), pack.size(), static_cast<std::uint32_t>(k / each));
+      }
+      deal.gather(samples);
+      auto const cheaper = [&](bool all) { return all && deal.slowest() < slowest; };
+      if (!cheaper(deal.deal_all(rules)) && !cheaper(deal.improve(rank_of)))
+        continue;  // with full packs there is no room to distribute samples again, but often to exchange some
+      auto const got = [&](std::size_t k) { return deal.place(k / each, k % each); };
+      auto any_empty = false;
+      for (std::size_t k = 0; k < packs.size(); ++k) any_empty = any_empty || got(k).empty();
+      for (std::size_t k = 0; k < packs.size() && !any_empty; ++k) contents[packs[k]].assign(got(k).begin(), got(k).end());
+    }
+  b.packs = groups_of(contents);
+}
+
+/// Cuts an order of packs into steps, and distributes the packs of each step over its ranks such that the slowest rank has little work. If
+/// ranks wait at every micro-batch, neighbours in cost share a row; otherwise by longest processing time first, with at most
+/// `micro_batches` packs to a rank.
+template <index_type Index>
+void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<pack_sum const> sums, batching_options const& o) {
+  auto const ranks = static_cast<std::size_t>(b.ranks), each = static_cast<std::size_t>(b.micro_batches), places = ranks * each;
+  b.table.assign((order.size() + places - 1) / places * places, b.none);
+  std::vector<Index> step;
+  std::vector<std::size_t> count(ranks);
+  least_of<> load(ranks);
+  for (std::size_t first = 0; first < order.size(); first += places) {
+    auto const last = (std::min)(first + places, order.size());
+    step.assign(order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(last));
+    sort_by(step, [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
+    if (o.synchronisation == synchronisation::per_micro_batch) {
+      for (std::size_t k = 0; k < step.size(); ++k) {
+        auto const row = k / ranks, column = k % ranks;
+        b.table[first + (row % 2 == 0 ? column : ranks - 1 - column) * each + row] = step[k];
+      }
+      continue;
+    }
+    for (std::size_t r = 0; r < ranks; ++r) load.set(r, 0);
+    std::fill(count.begin(), count.end(), std::size_t{0});
+    for (auto p : step) {
+      auto const r = load.first();
+      b.table[first + r * each + count[r]] = p;
+      load.set(r, ++count[r] == each ? load.none : load[r] + sums[p].cost);
+    }
+  }
+}
+
+/// `dealing::sorted`: neighbours in cost share a step, within windows of a random order of all packs.
+template <index_type Index>
+[[nodiscard]] batching<Index> sort_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
+                                              deal_options const& deal) {
+  batching<Index> b;
+  auto order = take_shuffled(b, std::move(packs), items, o);
+  auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch);
+
+  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
+  splitmix64 draw(~epoch_seed(o));
+  std::vector<Index> emitted;
+  emitted.reserve(order.size());
+  for_sorted_windows(order, sums, places, deal.window, [&](std::size_t first, std::size_t last) {
+    auto const whole = (last - first) / places;
+    for (auto s : emit<Index>(whole, deal.emission, draw))
+      for (std::size_t k = 0; k < places; ++k) emitted.push_back(order[first + s * places + k]);
+    emitted.insert(emitted.end(), order.begin() + static_cast<std::ptrdiff_t>(first + whole * places),
+                   order.begin() + static_cast<std::ptrdiff_t>(last));
+  });
+  arrange_steps(b, std::span<Index const>(emitted), sums, o);
+  if (deal.redeal) redeal_steps(b, items, o);
+  if (fill_places(b, items, o, mixing::never) || deal.redeal)
+    certify(b, items, o);
+  else
+    certify(b, items, o, sums);
+  return b;
+}
+
+/// `dealing::rows`: rows of similar packs, one for each micro-batch, and rows of all costs in a step.
+template <index_type Index>
+[[nodiscard]] batching<Index> rows_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
+                                              deal_options const& deal) {
+  batching<Index> b;
+  auto order = take_shuffled(b, std::move(packs), items, o);
+  auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch);
+
+  auto const ranks = static_cast<std::size_t>(o.ranks), each = static_cast<std::size_t>(o.micro_batches), places = ranks * each;
+  splitmix64 draw(~epoch_seed(o));
+  b.table.assign((order.size() + places - 1) / places * places, b.none);
+  std::vector<std::size_t> filled;
+  std::vector<keyed_item<Index>> rows;
+  for_sorted_windows(order, sums, places, deal.window, [&](std::size_t first, std::size_t last) {
+    auto const put_row = [&](std::size_t from, std::size_t step, std::size_t row) {
+      for (std::size_t k = from; k < (std::min)(from + ranks, last); ++k) {
+        auto const rank = row % 2 == 0 ? k - from : ranks - 1 - (k - from);
+        b.table[(step * ranks + rank) * each + row] = order[k];
+      }
+    };
+    auto const steps = (last - first) / places;
+    // Longest processing time first: each row, most expensive first, goes to the cheapest step; ties are broken at random.
+    rows.clear();
+    for (std::size_t k = 0; k < steps * each; ++k) {
+      std::int64_t sum = 0;
+      for (std::size_t j = 0; j < ranks; ++j) sum += sums[order[first + k * ranks + j]].cost;
+      rows.push_back({sum, static_cast<Index>(first + k * ranks)});
+    }
+    std::sort(rows.begin(), rows.end());
+    auto const turn = emit<Index>(steps, emission::shuffled, draw);
+    least_of<> load(steps);
+    filled.assign(steps, 0);
+    for (auto const& [sum, from] : rows) {
+      auto const s = load.first();
+      put_row(from, first / places + turn[s], filled[s]);
+      load.set(s, ++filled[s] == each ? load.none : load[s] + sum);
+    }
+    for (std::size_t from = first + steps * places, row = 0; from < last; from += ranks, ++row) put_row(from, last / places, row);
+  });
+  auto waiting_per_row = o;
+  waiting_per_row.synchronisation = synchronisation::per_micro_batch;
+  if (deal.redeal) redeal_steps(b, items, waiting_per_row);
+  fill_places(b, items, o, mixing::never);
+  certify(b, items, o);
+  return b;
+}
+
+}  // namespace detail
 
 /// @brief Deals packs to the ranks of steps: in order, at random, or such that packs of similar cost share a step or a micro-batch.
 ///

@@ -45,16 +45,14 @@ class phase_redealer {
         ranks_(static_cast<std::size_t>(plan.ranks)),
         rows_(o.synchronisation == synchronisation::per_micro_batch ? static_cast<std::size_t>(plan.micro_batches) : 1),
         each_(static_cast<std::size_t>(plan.micro_batches) / rows_),
-        contents_(plan.packs.size()) {}
+        contents_(lists_of(plan.packs)) {}
 
   void run() {
-    for (std::size_t p = 0; p < contents_.size(); ++p) contents_[p].assign(plan_.packs[p].begin(), plan_.packs[p].end());
     for (std::size_t s = 0; s < plan_.steps(); ++s) {
       for (std::size_t row = 0; row < rows_; ++row) redeal(s, row);
       for (auto* sum : {&time_.value, &time_.lower_bound, &before_}) *sum += o_.cost_per_step;
     }
-    plan_.packs.clear();
-    for (auto const& pack : contents_) plan_.packs.push_back(pack);
+    plan_.packs = groups_of(contents_);
   }
   [[nodiscard]] certificate time() const { return time_; }       ///< of the new plan
   [[nodiscard]] std::int64_t before() const { return before_; }  ///< of the old one

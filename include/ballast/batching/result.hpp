@@ -20,23 +20,21 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-// The places of a plan of steps that hold a pack, as a range.
-
-/// A forward range over places that skips empty places; `View` says what it yields for a pack.
-template <index_type Index, class View>
+/// The packs in some places of a plan of steps, as a forward range of their samples that skips empty places.
+template <index_type Index>
 class taken_places {
  public:
   class iterator {
    public:
-    using value_type = decltype(View()(Index{}));
+    using value_type = std::span<Index const>;
     using difference_type = std::ptrdiff_t;
     using iterator_concept = std::forward_iterator_tag;
     using iterator_category = std::input_iterator_tag;  // the reference is a value
 
     iterator() = default;
-    iterator(Index const* at, Index const* end, View view) noexcept : at_(at), end_(end), view_(view) { skip(); }
+    iterator(Index const* at, Index const* end, groups<Index> const& packs) noexcept : at_(at), end_(end), packs_(&packs) { skip(); }
 
-    value_type operator*() const noexcept { return view_(*at_); }
+    value_type operator*() const noexcept { return (*packs_)[*at_]; }
     iterator& operator++() noexcept {
       ++at_;
       skip();
@@ -54,33 +52,21 @@ class taken_places {
     }
     Index const* at_ = nullptr;
     Index const* end_ = nullptr;
-    View view_;
+    groups<Index> const* packs_ = nullptr;
   };
 
-  taken_places(std::span<Index const> places, View view) noexcept : places_(places), view_(view) {}
-  [[nodiscard]] iterator begin() const noexcept { return {places_.data(), end_of_places(), view_}; }
-  [[nodiscard]] iterator end() const noexcept { return {end_of_places(), end_of_places(), view_}; }
+  taken_places(std::span<Index const> places, groups<Index> const& packs) noexcept : places_(places), packs_(packs) {}
+  [[nodiscard]] iterator begin() const noexcept { return {places_.data(), end_of_places(), packs_}; }
+  [[nodiscard]] iterator end() const noexcept { return {end_of_places(), end_of_places(), packs_}; }
   [[nodiscard]] bool empty() const noexcept { return begin() == end(); }
 
  private:
   [[nodiscard]] Index const* end_of_places() const noexcept { return places_.data() + places_.size(); }
   std::span<Index const> places_;
-  View view_;
+  groups<Index> const& packs_;
 };
 
-/// Yields the number of a pack.
-template <index_type Index>
-struct pack_number {
-  constexpr Index operator()(Index p) const noexcept { return p; }
-};
-/// Yields the samples of a pack.
-template <index_type Index>
-struct pack_members {
-  groups<Index> const* packs = nullptr;
-  std::span<Index const> operator()(Index p) const noexcept { return (*packs)[p]; }
-};
-
-static_assert(std::forward_iterator<taken_places<std::uint32_t, pack_members<std::uint32_t>>::iterator>);
+static_assert(std::forward_iterator<taken_places<std::uint32_t>::iterator>);
 
 }  // namespace detail
 
@@ -170,17 +156,11 @@ struct batching {
   /// @param r  rank, below `ranks`
   /// @return a forward range of the rank's micro-batches in order, each a `std::span` of sample indices, without empty places; a view of
   /// this plan
-  [[nodiscard]] auto packs_of(std::size_t s, std::size_t r) const& noexcept { return samples_in(step(s, r)); }
+  [[nodiscard]] auto packs_of(std::size_t s, std::size_t r) const& noexcept { return detail::taken_places<Index>(step(s, r), packs); }
   void packs_of(std::size_t, std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief The packs of all ranks in one step, rank after rank. @param s step, below `steps()` @return a forward range of spans, as above
-  [[nodiscard]] auto packs_of(std::size_t s) const& noexcept { return samples_in(step(s)); }
+  [[nodiscard]] auto packs_of(std::size_t s) const& noexcept { return detail::taken_places<Index>(step(s), packs); }
   void packs_of(std::size_t) const&& = delete;  ///< a view of a temporary would dangle
-  /// @brief The pack numbers of one rank in one step, for data that a caller keeps by pack. @param s step @param r rank @return a forward
-  /// range of pack numbers, without empty places
-  [[nodiscard]] auto pack_numbers_of(std::size_t s, std::size_t r) const& noexcept {
-    return detail::taken_places<Index, detail::pack_number<Index>>(step(s, r), {});
-  }
-  void pack_numbers_of(std::size_t, std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief The pack of one place. @param s step @param r rank @param m micro-batch @return a pack number or `none`
   [[nodiscard]] Index at(std::size_t s, std::size_t r, std::size_t m) const noexcept { return step(s, r)[m]; }
   /// @brief The ranks without a micro-batch in the last step; in all other steps every rank has one. docs/batching.md says what a trainer
@@ -200,11 +180,6 @@ struct batching {
   /// @brief Share of the capacity of all places that holds tokens. @param capacity tokens of one place @return from 0 to 1
   [[nodiscard]] double fill(std::int64_t capacity) const noexcept {
     return table.empty() ? 0.0 : static_cast<double>(tokens) / (static_cast<double>(capacity) * static_cast<double>(table.size()));
-  }
-
- private:
-  [[nodiscard]] auto samples_in(std::span<Index const> places) const noexcept {
-    return detail::taken_places<Index, detail::pack_members<Index>>(places, {&packs});
   }
 };
 

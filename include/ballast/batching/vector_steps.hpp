@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/like_rows.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/vector_packs.hpp>
-#include <ballast/batching/detail/weighed_vectors.hpp>
+#include <ballast/batching/detail/vector_parts.hpp>
 #include <ballast/batching/vector_options.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/groups.hpp>

@@ -4,7 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/methods/wlb.hpp>
-#include <ballast/streams/replay_stream.hpp>
+#include <ballast/streams/stream_step.hpp>
 
 #include <algorithm>
 #include <bit>

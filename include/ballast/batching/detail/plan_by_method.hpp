@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/detail/choose_plan.hpp>
 #include <ballast/batching/detail/pack_for_steps.hpp>
-#include <ballast/batching/detail/packs_into_steps.hpp>
 #include <ballast/batching/detail/pipeline_streamer.hpp>
-#include <ballast/batching/detail/stream_trials.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/core/groups.hpp>
 

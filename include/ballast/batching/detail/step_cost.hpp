@@ -23,6 +23,20 @@
 
 namespace ballast::inline v0_2::detail {
 
+/// Groups as lists, whose members can be exchanged; and back.
+template <index_type Index>
+[[nodiscard]] std::vector<std::vector<Index>> lists_of(groups<Index> const& of) {
+  std::vector<std::vector<Index>> lists(of.size());
+  for (std::size_t g = 0; g < lists.size(); ++g) lists[g].assign(of[g].begin(), of[g].end());
+  return lists;
+}
+template <index_type Index>
+[[nodiscard]] groups<Index> groups_of(std::vector<std::vector<Index>> const& lists) {
+  groups<Index> out;
+  for (auto const& list : lists) out.push_back(list);
+  return out;
+}
+
 /// Whether all samples have one length: their packs and steps are then known in advance.
 [[nodiscard]] inline bool all_equal(weighed_samples const& items) noexcept {
   return items.longest * static_cast<std::int64_t>(items.size()) == items.all_tokens;

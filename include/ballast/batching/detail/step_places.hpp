@@ -34,8 +34,7 @@ struct step_places {
   static constexpr auto none = static_cast<std::size_t>(-1);
 
   void read_packs() {
-    contents.resize(plan.packs.size());
-    for (std::size_t p = 0; p < contents.size(); ++p) contents[p].assign(plan.packs[p].begin(), plan.packs[p].end());
+    contents = lists_of(plan.packs);
     bound.assign(items.size(), 0);
     for (auto const& s : plan.shared) bound[s.sample] = 1;
   }

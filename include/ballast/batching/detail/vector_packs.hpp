@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/deal_packs.hpp>
-#include <ballast/batching/detail/like_rows.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
-#include <ballast/batching/detail/weighed_vectors.hpp>
+#include <ballast/batching/detail/vector_parts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/wide.hpp>

@@ -148,7 +148,8 @@ class step_timer {
     exchanged_ = 0;
     std::uint64_t micro_batches = 0;
     auto last = steps.none;
-    for (auto const pack : steps.pack_numbers_of(step, rank)) {
+    for (auto const pack : steps.step(step, rank)) {
+      if (pack == steps.none) continue;
       if (pack == last)
         append_again();
       else

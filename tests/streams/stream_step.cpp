@@ -2,7 +2,7 @@
 #include <ballast/core/random.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/streams/outlier_stream.hpp>
-#include <ballast/streams/replay_stream.hpp>
+#include <ballast/streams/stream_step.hpp>
 
 #include "support/catch.hpp"
 
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace test_streams_replay_stream {
+namespace test_streams_stream_step {
 
 using namespace ballast;
 using numbers = std::vector<std::int64_t>;
@@ -99,4 +99,4 @@ TEST_CASE("replay_stream: a step for each block, and what waits at the end") {
   CHECK(replay_stream({{10, 3, 1, 3, 1, 3}}, rows).left == std::vector<stream_sample>{{0, 3, 0}});
 }
 
-}  // namespace test_streams_replay_stream
+}  // namespace test_streams_stream_step
