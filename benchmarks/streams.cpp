@@ -138,7 +138,7 @@ int const registered = [] {
                                    m,
                                    [=](auto const& data, auto of) {
                                      auto o = outliers(of, 16);
-                                     o.delay_price = price;
+                                     o.tuning.delay_price = price;
                                      return replay_stream(data, outlier_stream(o, work));
                                    })
           ->Unit(benchmark::kMillisecond);

@@ -441,7 +441,7 @@ TEST_CASE("plan_steps: blocks that are planned on their own make one valid plan,
       options const o{.capacity = 1000, .ranks = 4, .micro_batches = 2, .left_over = left, .seed = 5};
       auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost, most);
       ballast_test::progress_log told;
-      ballast::step_limits const limits{.progress = told};
+      ballast::search_limits const limits{.progress = told};
       auto const planned = [&](auto const& execute, std::size_t in_a_block) {
         return ballast::detail::plan_in_blocks<std::uint32_t>(samples, {.most_ranks_shared = most}, o, limits, execute, in_a_block);
       };
@@ -573,8 +573,9 @@ TEST_CASE("plan_steps: a stop at any time leaves a valid plan, which is the whol
     auto const whole = ballast::plan_steps(samples, o);
     CHECK(whole.complete);
     auto const source = std::make_unique<std::stop_source>();  // on the heap: g++ 12 warns of one on the stack at -Og
-    ballast::step_limits const limits{.stop = source->get_token()};
-    if (round < 4) source->request_stop();
+    ballast::search_limits limits{.stop = source->get_token()};
+    if (round < 2) source->request_stop();
+    if (round == 2 || round == 3) limits.wall_clock = std::chrono::nanoseconds(1);
     ballast::batching<> plan;
     {
       std::jthread const stopping([&] {
@@ -604,8 +605,9 @@ TEST_CASE("plan_steps: a stop after the first block of an epoch leaves the other
     told(done, all);
     source->request_stop();
   };
-  ballast::step_limits const limits{.stop = source->get_token(), .progress = telling};
-  auto const plan = ballast::detail::plan_in_blocks<std::uint32_t>(samples, {}, o, limits, ballast::serial{}, 15000);
+  ballast::search_limits const limits{.stop = source->get_token()};
+  auto const plan =
+      ballast::detail::plan_in_blocks<std::uint32_t>(samples, {}, o, ballast::search_watch(limits), telling, ballast::serial{}, 15000);
   CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
   CHECK(plan.dropped.empty());
   CHECK(!plan.complete);

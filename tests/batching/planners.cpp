@@ -158,7 +158,7 @@ TEST_CASE("every rank of a step has the same number of micro-batches unless ther
     }
   }
   CAPTURE(steps, spared, differ);
-  if (round_step == 1) CHECK(unequal.value() == 0x4dc98a49de3acc47U);
+  if (round_step == 1) CHECK(unequal.value() == 0xfdcb62c0c7801741U);
   CHECK((steps > 10'000 / round_step && differ > 200 / round_step && 50 * spared < steps));
 }
 
@@ -302,8 +302,8 @@ TEST_CASE("planners of steps: the golden plans") {
   for (auto const& p : planners)
     found.push_back(fingerprint(p.make(lengths, {.capacity = 2048, .ranks = 16, .stages = 2, .seed = 7, .epoch = 1})));
   CHECK(found == std::vector<std::uint64_t>{0xd89a9fc51c63f69eU, 0x093cd685a4de1f96U, 0xd4ccafbcdcc3e2faU, 0x1b68929bbf44524bU,
-                                            0x8655bb672cbd7cc2U, 0x3da2b97a8bb0e6f6U, 0x32e3c04400f71865U, 0xb5ab1486b41f89c2U,
-                                            0x5a9fd4aa28953c5eU, 0x32b4afdb5dfdcbfaU, 0xb6619dfdf89714f3U, 0x73c799063246a936U});
+                                            0x8655bb672cbd7cc2U, 0x3da2b97a8bb0e6f6U, 0x32e3c04400f71865U, 0x5a9fd4aa28953c5eU,
+                                            0x32b4afdb5dfdcbfaU, 0xaf37aff6c1466968U, 0x73c799063246a936U});
 }
 
 TEST_CASE("the bound is none that a plan goes below: all deals of small steps") {

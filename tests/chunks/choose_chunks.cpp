@@ -122,14 +122,13 @@ TEST_CASE("choose_chunks: a stop leaves settings out, the first excepted, and pr
     told(done, most);
     if (done == 2) source->request_stop();
   };
-  o.stop = source->get_token();
-  o.progress = stop_after_two;
-  auto const cut = choose_chunks(lengths, o, cost);
+  ballast::search_limits const limits{.stop = source->get_token(), .progress = stop_after_two};
+  auto const cut = choose_chunks(lengths, o, cost, limits);
   CHECK((!cut.complete && told.sound && told.most == o.settings.size()));
   CHECK(cut.tried == std::vector(whole.tried.begin(), whole.tried.begin() + 2));
-  CHECK(choose_chunks(lengths, o, cost).tried.size() == 1);
+  CHECK(choose_chunks(lengths, o, cost, limits).tried.size() == 1);
   o.capacity = 1;  // no setting fits, which one that was tried does not prove of the others
-  auto const none = choose_chunks(lengths, o, cost);
+  auto const none = choose_chunks(lengths, o, cost, limits);
   CHECK((none.status == status::unknown && !none.complete && none.tried.size() == 1));
 }
 

@@ -42,8 +42,8 @@ struct two_measures {
 outlier_options drawn_options(splitmix64& draw) {
   outlier_options o{.micro_batches = static_cast<std::uint64_t>(between(1, 6, draw)), .capacity = {between(500, 4000, draw)}};
   o.deadline = draw() % 6;
-  o.outlier = between(0, 1500, draw);
-  o.delay_price = between(0, 100, draw);
+  o.tuning.outlier = between(0, 1500, draw);
+  o.tuning.delay_price = between(0, 100, draw);
   return o;
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("outlier_stream: without outliers or with deadline 0 it is longest pro
   for (int round = 0; round < 40; ++round) {
     outlier_options o{.micro_batches = static_cast<std::uint64_t>(between(1, 6, draw)), .capacity = {100'000}};
     if (round % 2 == 0)
-      o.outlier = (std::numeric_limits<std::int64_t>::max)();
+      o.tuning.outlier = (std::numeric_limits<std::int64_t>::max)();
     else
       o.deadline = 0;
     outlier_stream stream(o, cost);
@@ -254,7 +254,7 @@ TEST_CASE("outlier_stream: after the exchanges, none of one sample lowers the la
 }
 
 TEST_CASE("outlier_stream: by hand") {
-  outlier_options const o{.micro_batches = 2, .capacity = {100}, .deadline = 2, .outlier = 500, .delay_price = 20};
+  outlier_options const o{.micro_batches = 2, .capacity = {100}, .deadline = 2, .tuning = {.outlier = 500, .delay_price = 20}};
   outlier_stream stream(o, quadratic_cost{.linear = 0, .quadratic = 1});
   // Work 100 + 8 of 1 is 108 a step, outliers are above 27: the 10 alone would have an imbalance of 2 x 100 / 108; it waits.
   auto const first = stream.push(numbers{10, 1, 1, 1, 1, 1, 1, 1, 1});
@@ -320,8 +320,8 @@ TEST_CASE("outlier_stream: without work, and misuse") {
   CHECK(start({.micro_batches = 1, .capacity = {}}) == "capacity has 0 entries: samples that are lengths have one");
   CHECK(start({.micro_batches = 1, .capacity = {4, 4}}) == "capacity has 2 entries: samples that are lengths have one");
   CHECK(start({.micro_batches = 1, .capacity = {0}}) == "capacity[0] = 0 must be positive");
-  CHECK(start({.micro_batches = 1, .capacity = {1}, .deadline = 1, .outlier = -1}) == "outlier = -1 must not be negative");
-  CHECK(start({.micro_batches = 1, .capacity = {1}, .deadline = 1, .outlier = 1, .delay_price = -1}) ==
+  CHECK(start({.micro_batches = 1, .capacity = {1}, .deadline = 1, .tuning = {.outlier = -1}}) == "outlier = -1 must not be negative");
+  CHECK(start({.micro_batches = 1, .capacity = {1}, .deadline = 1, .tuning = {.delay_price = -1}}) ==
         "delay_price = -1 must be in 0 ... 2^20");
   CHECK(refusal([&] { return outlier_stream({.micro_batches = 1, .capacity = {}}, two_measures{}).state().steps; }) ==
         "capacity has 0 entries: it needs one for each measure");

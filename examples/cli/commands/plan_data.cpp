@@ -457,7 +457,7 @@ void plan_one_capacity(plan_arguments arguments) {
   std::optional<progress_line> progress;
   if (auto const samples = several ? columns->view().size() : planned.size(); samples >= shown_from)
     progress.emplace("planning " + grouped(samples) + " samples").begin();
-  auto const limits = progress ? ballast::step_limits{.progress = *progress} : ballast::step_limits{};
+  auto const limits = progress ? ballast::search_limits{.progress = *progress} : ballast::search_limits{};
   planned_data plan{.samples = several ? columns->view().size() : planned.size(),
                     .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
                                     : ballast::plan_data(planned, options, cost, limits, ballast::threads()),

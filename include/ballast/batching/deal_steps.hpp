@@ -214,10 +214,6 @@ template <index_type Index, length_range R, cost_model Cost>
 /// @param deal     how packs are dealt
 /// @return the plan, its cost and a lower bound
 /// @throws invalid_input as the overload above, or if the samples were weighed for other options and do not fit these
-/// @par Complexity
-/// As above.
-/// @par Determinism
-/// A pure function of its arguments.
 template <index_type Index>
 [[nodiscard]] batching<Index> deal_steps(groups<Index> packs, weighed_samples const& samples, batching_options const& options,
                                          deal_options const& deal = {}) {

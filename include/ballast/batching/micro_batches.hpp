@@ -57,10 +57,6 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @param limits       limits of the search for fewer packs, which ends earlier if the number is proven to be the smallest
 /// @return a plan of one step, or without steps if there are no samples or no plan
 /// @throws invalid_input as the overload above, or if the samples were weighed for other options and do not fit these
-/// @par Complexity
-/// As above.
-/// @par Determinism
-/// As above.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] micro_batching<Index> micro_batches(weighed_samples const& samples, batching_options const& options,
                                                   micro_batch_constraints const& constraints = {},

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
-#include <ballast/core/progress.hpp>
 #include <ballast/core/random.hpp>
 
 #include <cstdint>
 #include <span>
-#include <stop_token>
 
 /// @file
 /// @brief Options of the planners of steps: the shape of a step, where ranks wait for each other, what happens to an incomplete last step;
@@ -85,13 +83,6 @@ struct micro_batch_constraints {
   std::uint64_t exactly = 0;   ///< demanded number of micro-batches of a rank, below 2^20; 0 = as few as the planner finds
   bool equal_counts = false;   ///< whether the numbers of samples in any two micro-batches may differ by at most one
   bool small_ends = false;     ///< whether the cheapest micro-batches of a rank come first and last, and the most expensive in the middle
-};
-
-/// @brief What cuts `plan_steps` short, and who is told how far it is.
-struct step_limits {
-  std::stop_token stop{};  ///< when a stop is requested, the best plan so far is returned; a method that has begun is finished
-  /// Is told how many blocks of an epoch of millions of samples are planned, one call at a time, on the threads of the executor.
-  progress_callback progress{};
 };
 
 /// @brief Which packs share a step.

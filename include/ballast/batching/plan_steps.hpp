@@ -9,6 +9,8 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/executor.hpp>
+#include <ballast/core/search_limits.hpp>
+#include <ballast/core/search_watch.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -61,7 +63,9 @@ namespace ballast::inline v0_2 {
 /// @param options      shape of a step: `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost)`
 /// @param cost         cost of a sample by its length: `sample_cost(model)` for a transformer, or any other callable
 /// @param constraints  which samples, and how many, may share a micro-batch, and how many ranks may share a sample
-/// @param limits       what cuts planning short: the best plan so far is then returned, with `complete == false`
+/// @param limits       `stop` and `wall_clock`: the best plan so far is then returned, with `complete == false`, once the method that has
+/// begun is finished. `progress` is told how many blocks of an epoch of millions of samples are planned, on the threads of the executor.
+/// `work` and `gap` are not read
 /// @param execute      `threads{}` plans blocks at the same time; the plan does not depend on it
 /// @return the plan, its cost and a lower bound; only the last step may have empty places, if there are too few samples
 /// @pre a list of keys is empty or as long as `lengths`; samples with the same `together` key have the same `apart` key
@@ -70,10 +74,11 @@ namespace ballast::inline v0_2 {
 /// @par Complexity
 /// That of the planner used; all of them O(n log n).
 /// @par Determinism
-/// A pure function of its arguments, if no stop is requested. A release that changes a plan says so in the CHANGELOG.
+/// A pure function of its arguments, if neither a stop nor the clock ends the planning. A release that changes a plan says so in the
+/// CHANGELOG.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost, executor Executor = serial>
 [[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost,
-                                         step_constraints const& constraints = {}, step_limits const& limits = {},
+                                         step_constraints const& constraints = {}, search_limits const& limits = {},
                                          Executor const& execute = {}) {
   return plan_steps<Index>(weigh(lengths, options, cost, constraints.most_ranks_shared), options, constraints, limits, execute);
 }
@@ -88,13 +93,9 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost, exe
 /// @param execute      `threads{}` plans blocks at the same time
 /// @return the plan, its cost and a lower bound
 /// @throws invalid_input as the overload above, or if the samples were weighed for other options and do not fit these
-/// @par Complexity
-/// As above.
-/// @par Determinism
-/// As above.
 template <index_type Index = std::uint32_t, executor Executor = serial>
 [[nodiscard]] batching<Index> plan_steps(weighed_samples const& samples, batching_options const& options,
-                                         step_constraints const& constraints = {}, step_limits const& limits = {},
+                                         step_constraints const& constraints = {}, search_limits const& limits = {},
                                          Executor const& execute = {}) {
   auto const& c = constraints;
   auto const most = c.most_ranks_shared;
@@ -105,20 +106,23 @@ template <index_type Index = std::uint32_t, executor Executor = serial>
   detail::require_keys(c.apart, n, "apart");
   require(c.max_samples == 0 || (c.together.empty() && c.apart.empty() && most == 1),
           [] { return "max_samples cannot be combined with together or apart keys, or with most_ranks_shared above 1"; });
+  auto quiet = limits;
+  quiet.progress = {};
+  search_watch watch(quiet);
   if (c.together.empty() && c.apart.empty()) {
-    auto plan = detail::plan_in_blocks<Index>(samples, c, options, limits, execute);
+    auto plan = detail::plan_in_blocks<Index>(samples, c, options, watch, limits.progress, execute);
     if (c.max_samples == 0 || std::ranges::all_of(plan.packs, [&](auto const pack) { return pack.size() <= c.max_samples; })) return plan;
-    auto limited = detail::plan_limited<Index>(samples, options, c.max_samples, limits.stop);
+    auto limited = detail::plan_limited<Index>(samples, options, c.max_samples, watch);
     limited.complete = limited.complete && plan.complete;
     return limited;
   }
-  if (c.together.empty()) return detail::plan_by_method<Index>(samples, c.apart, c, options, limits.stop);
+  if (c.together.empty()) return detail::plan_by_method<Index>(samples, c.apart, c, options, watch);
 
   auto const units = detail::units_of<Index>(n, c.together);
   auto const apart = detail::key_of_units(units, c.apart);
   auto whole = c;
   whole.most_ranks_shared = 1;  // samples with the same key stay together
-  auto plan = detail::plan_by_method<Index>(detail::fold(samples, units, options), apart, whole, options, limits.stop);
+  auto plan = detail::plan_by_method<Index>(detail::fold(samples, units, options), apart, whole, options, watch);
   plan.packs = detail::spell_out(units, plan.packs);
   for (auto* list : {&plan.dropped, &plan.repeated}) {
     std::vector<Index> samples_of;
@@ -130,12 +134,12 @@ template <index_type Index = std::uint32_t, executor Executor = serial>
 }
 
 BALLAST_INSTANTIATE(batching<std::uint32_t> plan_steps(weighed_samples const&, batching_options const&, step_constraints const&,
-                                                       step_limits const&, serial const&))
+                                                       search_limits const&, serial const&))
 BALLAST_INSTANTIATE(batching<std::uint64_t> plan_steps(weighed_samples const&, batching_options const&, step_constraints const&,
-                                                       step_limits const&, serial const&))
+                                                       search_limits const&, serial const&))
 BALLAST_INSTANTIATE(batching<std::uint32_t> plan_steps(weighed_samples const&, batching_options const&, step_constraints const&,
-                                                       step_limits const&, threads const&))
+                                                       search_limits const&, threads const&))
 BALLAST_INSTANTIATE(batching<std::uint64_t> plan_steps(weighed_samples const&, batching_options const&, step_constraints const&,
-                                                       step_limits const&, threads const&))
+                                                       search_limits const&, threads const&))
 
 }  // namespace ballast::inline v0_2

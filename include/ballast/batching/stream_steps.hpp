@@ -49,10 +49,6 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @param stream   fill of a step, gathering of outliers, and splitting over ranks
 /// @return the plan, its cost and a lower bound
 /// @throws invalid_input as the overload above, or if the samples were weighed for other options and do not fit these
-/// @par Complexity
-/// As above.
-/// @par Determinism
-/// A pure function of its arguments.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] batching<Index> stream_steps(weighed_samples const& samples, batching_options const& options,
                                            stream_options const& stream = {}) {

@@ -182,8 +182,6 @@ template <length_range R, cost_model Cost>
 /// @throws invalid_input as the overload above, or unless both lists have the same size
 /// @par Complexity
 /// O(samples).
-/// @par Determinism
-/// A pure function of its arguments.
 template <length_range R, length_range Costs>
 [[nodiscard]] weighed_samples weigh(R const& lengths, Costs const& costs, batching_options const& options,
                                     std::uint64_t most_ranks_shared = 1) {

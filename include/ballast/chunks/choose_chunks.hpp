@@ -12,7 +12,7 @@
 #include <ballast/core/groups.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/core/progress.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -122,8 +121,6 @@ struct chunk_choice_options {
   chunk_work_options work{};
   std::vector<chunk_setting> settings{};  ///< what is tried; empty: `chunk_settings`
   std::uint64_t simulations = 9;          ///< schedules of each rank that are simulated for each setting, at least 1: `search_order`
-  std::stop_token stop{};                 ///< when a stop is requested, no further setting is tried; the first one is
-  progress_callback progress{};           ///< is told how many settings are tried
 };
 
 /// @brief One setting that was tried.
@@ -140,9 +137,9 @@ struct tried_chunks {
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct chunk_choice {
-  ballast::status status = ballast::status::infeasible;  ///< `infeasible` if every setting is; `unknown` if a stop left some out
+  ballast::status status = ballast::status::infeasible;  ///< `infeasible` if every setting is; `unknown` if a limit left some out
   chunk_setting setting;                                 ///< the chosen one
-  bool complete = true;                                  ///< false if a requested stop left settings out
+  bool complete = true;                                  ///< false if a limit left settings out
   certificate time;                                      ///< its modelled time; no setting that was tried has a plan that takes less
   std::vector<tried_chunks> tried;  ///< all settings up to a stop, in their order; none if not even chunks of one token fit
   chunking<Index> plan;             ///< the batch in chunks of the chosen size
@@ -164,6 +161,8 @@ struct chunk_choice {
 /// @param lengths  tokens of each sample of a global batch, or of a part of it that has the same mixture
 /// @param options  ranks, stages, memory, times and bytes of a chunk, settings
 /// @param cost     time of a complete sample on one stage
+/// @param limits   `stop` and `wall_clock`: no further setting is tried, but the first one is. `progress` is told how many settings are
+/// tried. `work` and `gap` are not read
 /// @return the setting of least time, the first of equal ones, with its plan; all settings with their times and peaks
 /// @post `peak` is at most the capacity for every feasible setting; `time.value` is the least of theirs
 /// @throws invalid_input if there is no sample, ranks, stages, the capacity, `work.per_chunk`, or a size or number of a setting is not
@@ -171,11 +170,12 @@ struct chunk_choice {
 /// @par Complexity
 /// For each setting, `simulations` times that of `list_schedule` for all chunks.
 /// @par Determinism
-/// A pure function of its arguments, if no stop is requested.
+/// A pure function of its arguments, if neither a stop nor the clock ends the search.
 /// @par Source
 /// The search over (ChunkSize, K): ChunkFlow, arXiv 2503.02356, which compares settings of equal products.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
-[[nodiscard]] chunk_choice<Index> choose_chunks(R const& lengths, chunk_choice_options const& options, Cost const& cost) {
+[[nodiscard]] chunk_choice<Index> choose_chunks(R const& lengths, chunk_choice_options const& options, Cost const& cost,
+                                                search_limits limits = {}) {
   auto const& o = options;
   require(o.ranks > 0, [] { return "ranks = 0 must be positive"; });
   require(o.stages > 0, [] { return "stages = 0 must be positive"; });
@@ -192,7 +192,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   chunk_choice<Index> out;
   list_options const list{.stages = o.stages, .capacity = std::vector<std::int64_t>(static_cast<std::size_t>(o.stages), o.capacity)};
   auto work = o.work;
-  search_watch watch({.work = settings.size(), .stop = o.stop, .progress = o.progress});
+  limits.work = settings.size();
+  search_watch watch(limits);
   for (auto const& setting : settings) {
     if (watch.interrupted(out.tried.size()) && !out.tried.empty()) {
       out.complete = false;

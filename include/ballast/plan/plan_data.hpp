@@ -135,7 +135,7 @@ template <index_type Index>
 /// Plans the steps of all samples that are not set aside.
 template <index_type Index, executor Executor = serial>
 [[nodiscard]] data_plan<Index> plan_weighed(trained_samples<Index> samples, data_plan_options const& options,
-                                            step_limits const& limits = {}, Executor const& execute = {}) {
+                                            search_limits const& limits = {}, Executor const& execute = {}) {
   data_plan<Index> out;
   out.samples = std::move(samples);
   auto& [tokens, cost, set_aside, alone, pieces, all_tokens, all_cost] = out.samples;
@@ -177,7 +177,7 @@ template <index_type Index, executor Executor = serial>
 /// A pure function of its arguments, if no stop is requested.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost, executor Executor = serial>
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, Cost const& cost,
-                                         step_limits const& limits = {}, Executor const& execute = {}) {
+                                         search_limits const& limits = {}, Executor const& execute = {}) {
   auto const& o = options.steps;
   require(options.oversize != oversize::alone, [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
   return detail::plan_weighed(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), options, limits,
@@ -202,17 +202,17 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost, exe
 /// As the other overload.
 template <index_type Index = std::uint32_t, length_range R, executor Executor = serial>
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, transformer const& model,
-                                         step_limits const& limits = {}, Executor const& execute = {}) {
+                                         search_limits const& limits = {}, Executor const& execute = {}) {
   return plan_data<Index>(lengths, options, sample_cost(model), limits, execute);
 }
 
 BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_weighed(trained_samples<std::uint32_t>, data_plan_options const&,
-                                                                  step_limits const&, serial const&))
+                                                                  search_limits const&, serial const&))
 BALLAST_INSTANTIATE(data_plan<std::uint64_t> detail::plan_weighed(trained_samples<std::uint64_t>, data_plan_options const&,
-                                                                  step_limits const&, serial const&))
+                                                                  search_limits const&, serial const&))
 BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_weighed(trained_samples<std::uint32_t>, data_plan_options const&,
-                                                                  step_limits const&, threads const&))
+                                                                  search_limits const&, threads const&))
 BALLAST_INSTANTIATE(data_plan<std::uint64_t> detail::plan_weighed(trained_samples<std::uint64_t>, data_plan_options const&,
-                                                                  step_limits const&, threads const&))
+                                                                  search_limits const&, threads const&))
 
 }  // namespace ballast::inline v0_2

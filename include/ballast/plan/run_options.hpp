@@ -37,7 +37,8 @@ struct run_options {
   std::optional<run_order> order{};  ///< order of the steps within a pass; none: that of the plan
   /// Cuts planning short. The plan is then valid, `training_run::complete` is false, and the hash differs from that of other ranks.
   std::stop_token stop{};
-  progress_callback progress{};  ///< is told how far the plan of a pass is, as `step_limits::progress`; has to outlive the run
+  progress_callback
+      progress{};  ///< is told how far the plan of a pass is, as `search_limits::progress` of `plan_steps`; has to outlive the run
 };
 
 /// @brief Micro-batches of each rank that make up a step of a number of tokens.

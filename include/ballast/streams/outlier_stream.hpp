@@ -27,14 +27,19 @@
 
 namespace ballast::inline v0_2 {
 
+/// @brief Which samples of an `outlier_stream` wait. Seldom set.
+struct outlier_tuning {
+  std::int64_t outlier = 450;  ///< samples wait above this many thousandths of the usual work of a micro-batch
+  /// Imbalance, in thousandths, that is worth as much as a step's work not waiting if little waits; at most 2^20.
+  std::int64_t delay_price = 225;
+};
+
 /// @brief Shape of a step of an `outlier_stream`. `micro_batches` and `capacity` have no default.
 struct outlier_options {
   std::uint64_t micro_batches = 0;       ///< micro-batches of a step over all data-parallel ranks, at least 1
   std::vector<std::int64_t> capacity{};  ///< largest total of each measure in a micro-batch, at least 1; one entry if samples are lengths
   std::uint64_t deadline = 16;           ///< most steps that a sample waits; 0: nothing waits
-  std::int64_t outlier = 450;            ///< samples wait above this many thousandths of the usual work of a micro-batch
-  std::int64_t delay_price =
-      225;  ///< imbalance, in thousandths, that is worth as much as a step's work not waiting if little waits; at most 2^20
+  outlier_tuning tuning{};               ///< which samples wait
 };
 
 /// @brief What a restart of an `outlier_stream` needs beside the options and the cost, in plain members for any file format.
@@ -95,9 +100,9 @@ class outlier_stream {
     });
     for (std::size_t k = 0; k < o.capacity.size(); ++k)
       require(o.capacity[k] > 0, [&] { return entry("capacity", k, o.capacity[k]) + " must be positive"; });
-    require(o.outlier >= 0, [&] { return sentence("outlier = ", o.outlier, " must not be negative"); });
-    require(o.delay_price >= 0 && o.delay_price <= 1 << 20,
-            [&] { return sentence("delay_price = ", o.delay_price, " must be in 0 ... 2^20"); });
+    require(o.tuning.outlier >= 0, [&] { return sentence("outlier = ", o.tuning.outlier, " must not be negative"); });
+    require(o.tuning.delay_price >= 0 && o.tuning.delay_price <= 1 << 20,
+            [&] { return sentence("delay_price = ", o.tuning.delay_price, " must be in 0 ... 2^20"); });
   }
   /// @brief Continues a stream from its state. @param shape as before @param cost as before @param state from `state()`
   /// @throws invalid_input as the overload above, or if the state is not one of a stream with as many measures
@@ -217,13 +222,13 @@ class outlier_stream {
       detail::outlier_run due;
       std::int64_t others = std::accumulate(work_.begin(), work_.end(), std::int64_t{0});
       for (auto const i : order) {
-        if (compare_products(1000 * static_cast<std::int64_t>(count), work_[i], o.outlier, state_.usual) <= 0) break;
+        if (compare_products(1000 * static_cast<std::int64_t>(count), work_[i], o.tuning.outlier, state_.usual) <= 0) break;
         if (is_due(i)) due = {due.last == 0 ? outliers.size() : due.first, outliers.size() + 1};
         outliers.push_back(work_[i]);
         others -= work_[i];
       }
       auto const run =
-          detail::outlier_chooser(outliers, {static_cast<std::int64_t>(count), others, state_.usual, o.delay_price}).choose(due);
+          detail::outlier_chooser(outliers, {static_cast<std::int64_t>(count), others, state_.usual, o.tuning.delay_price}).choose(due);
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(run.last), order.begin() + static_cast<std::ptrdiff_t>(outliers.size()));
       order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(run.first));
     }

@@ -9,6 +9,7 @@
 #include <ballast/core/groups.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
@@ -16,7 +17,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -191,8 +191,8 @@ class stream_trials {
  public:
   static constexpr std::size_t none = (std::numeric_limits<std::size_t>::max)();
 
-  stream_trials(weighed_samples const& items, std::span<stream_options const> ways, batching_options const& o, std::stop_token stop)
-      : items_(items), ways_(ways), o_(o), stop_(std::move(stop)), choice_(items, o) {}
+  stream_trials(weighed_samples const& items, std::span<stream_options const> ways, batching_options const& o, search_watch& watch)
+      : items_(items), ways_(ways), o_(o), watch_(watch), choice_(items, o) {}
 
   /// Tries the ways from `first` on, `count` at most. Returns the one that is good enough, where random steps may miss that by some
   /// percent, or `none`.
@@ -210,7 +210,7 @@ class stream_trials {
       choice_.offer(std::move(plan));
       if (choice_.busy_share() > busy) best_ = k;
       if (choice_.good_enough(random ? random_misses : 0)) return k;
-      if (stop_.stop_requested()) break;
+      if (watch_.interrupted(0)) break;
     }
     return none;
   }
@@ -222,7 +222,7 @@ class stream_trials {
   weighed_samples const& items_;
   std::span<stream_options const> ways_;
   batching_options const& o_;
-  std::stop_token stop_;
+  search_watch& watch_;
   plan_choice<Index> choice_;
   std::uint64_t deviation_ = 0;
   std::size_t best_ = 0;
@@ -238,10 +238,10 @@ struct expected_way {
 /// Tries the ways from `first` on on a random part of the samples, of about `part` of `whole` steps.
 template <index_type Index>
 [[nodiscard]] expected_way try_on_part(weighed_samples const& items, std::span<stream_options const> ways, std::size_t first,
-                                       std::size_t part, std::size_t whole, batching_options o, std::stop_token const& stop) {
+                                       std::size_t part, std::size_t whole, batching_options o, search_watch& watch) {
   o.left_over = left_over::drop;  // the last step of a part must not count
   auto const some = random_part<Index>(items, part, whole, ~epoch_seed(o));
-  stream_trials<Index> trials(some, ways, o, stop);
+  stream_trials<Index> trials(some, ways, o, watch);
   auto const found = trials.run(first, ways.size(), 2);  // a part is seldom further than that from the whole
   auto const good = found != trials.none;
   return {good, good ? found : trials.best(), trials.deviation()};

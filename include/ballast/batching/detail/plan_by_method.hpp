@@ -6,13 +6,13 @@
 #include <ballast/batching/detail/pipeline_streamer.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/search_watch.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <span>
-#include <stop_token>
 #include <utility>
 
 // The methods that `plan_steps` tries, and their order.
@@ -23,12 +23,11 @@ namespace ballast::inline v0_2::detail {
 /// `allowed` accepts them. `deal(window)` deals packs that are sorted by cost in windows of so many steps. `complete` is false if a stop
 /// cut the trials short.
 template <class Deal, class Allowed>
-[[nodiscard]] auto deal_in_windows(std::span<std::uint64_t const> windows, Deal const& deal, Allowed const& allowed,
-                                   std::stop_token const& stop) {
+[[nodiscard]] auto deal_in_windows(std::span<std::uint64_t const> windows, Deal const& deal, Allowed const& allowed, search_watch& watch) {
   auto best = deal(windows.front());
   for (auto const window : windows.subspan(1)) {
     if (waits_at_most(best, 1)) break;
-    if (stop.stop_requested()) {
+    if (watch.interrupted(0)) {
       best.complete = false;
       break;
     }
@@ -54,7 +53,7 @@ template <index_type Index>
 template <index_type Index>
 [[nodiscard]] std::span<std::uint64_t const> likely_windows(std::span<std::uint64_t const> windows, groups<Index> const& packs,
                                                             weighed_samples const& items, batching_options const& o,
-                                                            std::uint64_t most_deviation, std::stop_token const& stop, bool& complete) {
+                                                            std::uint64_t most_deviation, search_watch& watch, bool& complete) {
   constexpr std::size_t steps = 64;
   auto const places = static_cast<std::size_t>(o.ranks);
   if (o.micro_batches > 1 || packs.size() / places < 2 * steps) return windows;
@@ -63,7 +62,7 @@ template <index_type Index>
   std::size_t best = 0;
   std::int64_t time = 0;
   for (std::size_t k = 0; k < windows.size() && windows[k] != 0 && windows[k] < steps; ++k) {
-    complete = !stop.stop_requested();
+    complete = !watch.interrupted(0);
     if (!complete) return windows.subspan(best, 1);
     auto const plan = deal_in_window(part.packs, part.items, o, windows[k]);
     if (k != 0 && choice.deviation(plan) > most_deviation) return windows.first(k).subspan(best);
@@ -80,17 +79,17 @@ template <index_type Index>
 /// @return whether no stop cut the trials short
 template <index_type Index>
 [[nodiscard]] bool offer_windows(plan_choice<Index>& choice, groups<Index> const& packs, weighed_samples const& items,
-                                 batching_options const& o, std::uint64_t most_deviation, std::stop_token const& stop) {
+                                 batching_options const& o, std::uint64_t most_deviation, search_watch& watch) {
   constexpr std::uint64_t all[] = {1, 4, 8, 16, 64, 0}, ends[] = {1, 0};
   auto const windows = o.micro_batches > 1 ? std::span<std::uint64_t const>(ends) : all;
   auto const deal = [&](std::uint64_t window) { return deal_in_window(packs, items, o, window); };
   auto const allowed = [&](auto const& plan) { return choice.deviation(plan) <= most_deviation; };
   auto complete = true;
-  auto const likely = likely_windows(windows, packs, items, o, most_deviation, stop, complete);
-  auto best = deal_in_windows(likely, deal, allowed, stop);
+  auto const likely = likely_windows(windows, packs, items, o, most_deviation, watch, complete);
+  auto best = deal_in_windows(likely, deal, allowed, watch);
   complete = complete && best.complete;
   if (best.window != windows.front() && !allowed(best)) {
-    best = deal_in_windows(windows, deal, allowed, stop);
+    best = deal_in_windows(windows, deal, allowed, watch);
     complete = complete && best.complete;
   }
   choice.offer(std::move(best));
@@ -100,7 +99,7 @@ template <index_type Index>
 /// The plan of packs with at most `max_samples` samples. No pack gets a sample of another one.
 template <index_type Index>
 [[nodiscard]] batching<Index> plan_limited(weighed_samples const& items, batching_options const& o, std::uint64_t max_samples,
-                                           std::stop_token const& stop) {
+                                           search_watch& watch) {
   constexpr std::uint64_t windows[] = {1, 4, 16, 64, 0};  // wide ones hardly make a pipeline faster: it waits for its slowest micro-batch
   auto const packs = pack_limited<Index>(items, o, max_samples);
   auto const rows = o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1;
@@ -111,7 +110,7 @@ template <index_type Index>
     if (!rows) plan.window = window;
     return plan;
   };
-  return deal_in_windows(std::span(windows).first(pipelines ? 3 : std::size(windows)), deal, [](auto const&) { return true; }, stop);
+  return deal_in_windows(std::span(windows).first(pipelines ? 3 : std::size(windows)), deal, [](auto const&) { return true; }, watch);
 }
 
 /// Why `plan_by_method` lets ranks share no samples, or null if it does.
@@ -127,9 +126,9 @@ template <index_type Index>
 /// ways are tried on a part of it, and only the one that is good there is used for all of it.
 template <index_type Index>
 [[nodiscard]] batching<Index> plan_per_step(weighed_samples const& items, step_constraints const& c, batching_options const& o,
-                                            std::stop_token const& stop) {
+                                            search_watch& watch) {
   auto const ways = ways_to_stream(items, c, o);
-  stream_trials<Index> trials(items, ways, o, stop);
+  stream_trials<Index> trials(items, ways, o, watch);
   auto& choice = trials.choice();
   auto const take = [&](bool complete) {
     auto plan = choice.take();
@@ -143,28 +142,30 @@ template <index_type Index>
   if (may_pack && steps >= 256 && o.cost_per_step == 0 && o.least_fill == 0) {
     if (!random && steps < 1024) {  // a part would be a large one, and the first way is often good
       if (trials.run(0, 1) == 0) return take(true);
-      if (stop.stop_requested()) return take(false);
+      if (watch.interrupted(0)) return take(false);
       likely.way = 1;
     }
     auto const part = random ? (std::max)(std::size_t{32}, steps / 16) : steps / 4;
     auto const first = likely.way;
-    likely = try_on_part<Index>(items, ways, first, (std::min)(std::size_t{128}, part), steps, o, stop);
-    if (!likely.good && stop.stop_requested()) {
+    likely = try_on_part<Index>(items, ways, first, (std::min)(std::size_t{128}, part), steps, o, watch);
+    if (!likely.good && watch.interrupted(0)) {
       if (first == 0) trials.run(likely.way, 1);  // there is no plan yet
       return take(false);
     }
   }
   if (likely.good) {
     if (trials.run(likely.way, ways.size()) != trials.none) return take(true);
-    if (stop.stop_requested()) return take(false);
+    if (watch.interrupted(0)) return take(false);
   }
   if (!may_pack) return take(true);
   auto deviation = (std::max)(likely.deviation, trials.deviation());
   auto const packs = pack_for_steps<Index>(items, o);
-  auto const offer = [&] { return offer_windows(choice, packs, items, o, deviation + deviation / 2, stop); };  // with a margin: an estimate
+  auto const offer = [&] {
+    return offer_windows(choice, packs, items, o, deviation + deviation / 2, watch);
+  };  // with a margin: an estimate
   auto complete = offer();
   if (complete && !likely.good && !choice.balanced()) {
-    complete = !stop.stop_requested();
+    complete = !watch.interrupted(0);
     if (complete) trials.run(likely.way, 1);
     if (complete && trials.deviation() > deviation) {  // rare samples deviate less in a part: wider windows may be random enough
       deviation = trials.deviation();
@@ -177,7 +178,7 @@ template <index_type Index>
 /// Chooses a planner by `synchronisation` and by the critical ratios.
 template <index_type Index>
 [[nodiscard]] batching<Index> plan_by_method(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
-                                             batching_options const& o, std::stop_token const& stop) {
+                                             batching_options const& o, search_watch& watch) {
   auto const made_by = [](batching<Index> plan, step_method method) {
     plan.method = method;
     return plan;
@@ -194,7 +195,7 @@ template <index_type Index>
     choice.offer(made_by(pipeline_streamer<Index>(items, o, 980).run(), step_method::pipeline));
     return choice.take();
   }
-  return plan_per_step<Index>(items, c, o, stop);
+  return plan_per_step<Index>(items, c, o, watch);
 }
 
 }  // namespace ballast::inline v0_2::detail

@@ -6,7 +6,9 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/progress.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_watch.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -90,10 +92,13 @@ void append_block(batching<Index>& all, batching<Index> const& block) {
 
 template <index_type Index, executor Executor>
 [[nodiscard]] batching<Index> plan_in_blocks(weighed_samples const& items, step_constraints const& c, batching_options const& o,
-                                             step_limits const& limits, Executor const& execute,
+                                             search_watch const& start, progress_callback const& progress, Executor const& execute,
                                              std::size_t samples = std::size_t{1} << 20) {
   auto const count = count_blocks(items, o, samples);
-  if (count == 1) return plan_by_method<Index>(items, {}, c, o, limits.stop);
+  if (count == 1) {
+    auto watch = start;
+    return plan_by_method<Index>(items, {}, c, o, watch);
+  }
   sample_blocks<Index> blocks(items.size(), count, epoch_seed(o));
   std::vector<batching<Index>> plans(count);
   std::vector<char> in_place(count, 0);
@@ -103,10 +108,11 @@ template <index_type Index, executor Executor>
     auto own = o;
     own.seed = splitmix64(epoch_seed(o) + b)();
     if (b + 1 != count) own.left_over = left_over::split;  // only the last step of all may have empty places
-    plans[b] = plan_by_method<Index>(some_of<Index>(items, blocks[b]), {}, c, own, limits.stop);
+    auto watch = start;
+    plans[b] = plan_by_method<Index>(some_of<Index>(items, blocks[b]), {}, c, own, watch);
     in_place[b] = rename_samples(plans[b], blocks[b]) ? 1 : 0;
     std::lock_guard const lock(telling);
-    limits.progress(++planned, count);
+    progress(++planned, count);
   });
   batching<Index> all;
   all.ranks = o.ranks;

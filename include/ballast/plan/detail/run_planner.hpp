@@ -51,7 +51,7 @@ class run_planner {
 
   [[nodiscard]] data_plan<Index> planned(std::uint64_t pass, run_part const& part) const {
     auto const o = options_of(part, pass);
-    auto plan = plan_weighed(samples_, o, {options_.stop, options_.progress});
+    auto plan = plan_weighed(samples_, o, {.stop = options_.stop, .progress = options_.progress});
     put_in_order(plan, o.steps);
     return plan;
   }
@@ -67,7 +67,7 @@ class run_planner {
       }
       auto samples = keep_rest(plan, steps, options_of(done, pass), cost).samples;
       o.steps.seed = splitmix64(epoch_seed(o.steps) + done.steps)();
-      out.plan = plan_weighed(std::move(samples), o, {options_.stop, options_.progress});
+      out.plan = plan_weighed(std::move(samples), o, {.stop = options_.stop, .progress = options_.progress});
       out.anew = true;
     });
     if (out.anew) put_in_order(out.plan, o.steps);
