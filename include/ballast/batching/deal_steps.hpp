@@ -77,7 +77,7 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
   for (std::size_t first = 0; first < order.size(); first += places) {
     auto const last = (std::min)(first + places, order.size());
     step.assign(order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(last));
-    sort_by(step, [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
+    sort_by(step, falling([&](Index p) { return sums[p].cost; }));
     if (o.synchronisation == synchronisation::per_micro_batch) {
       for (std::size_t k = 0; k < step.size(); ++k) {
         auto const row = k / ranks, column = k % ranks;
@@ -100,7 +100,7 @@ template <index_type Index>
 [[nodiscard]] batching<Index> sort_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
                                               deal_options const& deal) {
   batching<Index> b;
-  auto order = take_shuffled(b, std::move(packs), items, o);
+  auto order = take_order(b, std::move(packs), items, o);
   auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch);
 
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
@@ -128,7 +128,7 @@ template <index_type Index>
 [[nodiscard]] batching<Index> rows_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
                                               deal_options const& deal) {
   batching<Index> b;
-  auto order = take_shuffled(b, std::move(packs), items, o);
+  auto order = take_order(b, std::move(packs), items, o);
   auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch);
 
   auto const ranks = static_cast<std::size_t>(o.ranks), each = static_cast<std::size_t>(o.micro_batches), places = ranks * each;

@@ -38,8 +38,7 @@ class row_dealer {
   /// Fills micro-batch `row` of a step: the most expensive pack goes to the least loaded rank.
   void operator()(std::span<Index const> packs, std::span<Index> step, std::size_t row) {
     row_.assign(packs.begin(), packs.end());
-    std::sort(row_.begin(), row_.end(),
-              [&](Index x, Index y) { return sums_[x].cost != sums_[y].cost ? sums_[x].cost > sums_[y].cost : x < y; });
+    std::sort(row_.begin(), row_.end(), falling([&](Index p) { return sums_[p].cost; }));
     for (std::size_t r = 0; r < ranks_; ++r) {
       load_[r] = {0, r};
       for (std::size_t m = 0; m < row; ++m)
@@ -89,8 +88,7 @@ template <index_type Index>
       deal(row_at(rows[j].second), std::span(table).subspan(step, places), row);
     }
   }
-  std::sort(order.begin() + static_cast<std::ptrdiff_t>(full), order.end(),
-            [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
+  std::sort(order.begin() + static_cast<std::ptrdiff_t>(full), order.end(), falling([&](Index p) { return sums[p].cost; }));
   for (auto from = full; from < order.size(); from += ranks)
     deal(row_at(from), std::span(table).subspan(full, places), (from - full) / ranks);
   return table;

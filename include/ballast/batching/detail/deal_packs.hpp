@@ -59,12 +59,6 @@ bool split_to_multiple(groups<Index>& packs, std::size_t unit, weighed_samples c
   return true;
 }
 
-/// Raises the number of packs to a multiple of one step's places, if the policy asks for it.
-template <index_type Index>
-void split_left_over(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
-  if (o.left_over == left_over::split) (void)split_to_multiple(b.packs, static_cast<std::size_t>(o.ranks * o.micro_batches), items, o);
-}
-
 /// Applies the policies that act on an order of packs: the incomplete last step is dropped, or filled with copies of the first packs.
 template <index_type Index>
 void settle_left_over(batching<Index>& b, std::vector<Index>& order, weighed_samples const& items, batching_options const& o) {
@@ -90,13 +84,15 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, weighed_sam
   }
 }
 
-/// Settles left-overs and returns the pack numbers in the random order of the epoch.
+/// Settles left-overs and returns the pack numbers, in the random order of the epoch or as they are.
 template <index_type Index>
-[[nodiscard]] std::vector<Index> take_shuffled(batching<Index>& b, groups<Index> packs, weighed_samples const& items,
-                                               batching_options const& o) {
+[[nodiscard]] std::vector<Index> take_order(batching<Index>& b, groups<Index> packs, weighed_samples const& items,
+                                            batching_options const& o, bool shuffle = true) {
   take_packs(b, std::move(packs), items, o);
-  split_left_over(b, items, o);
-  auto order = random_permutation<Index>(b.packs.size(), epoch_seed(o));
+  if (o.left_over == left_over::split) (void)split_to_multiple(b.packs, static_cast<std::size_t>(o.ranks * o.micro_batches), items, o);
+  std::vector<Index> order(b.packs.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  if (shuffle) order = random_permutation<Index>(b.packs.size(), epoch_seed(o));
   settle_left_over(b, order, items, o);
   return order;
 }
@@ -117,12 +113,7 @@ template <index_type Index>
 [[nodiscard]] batching<Index> deal_as_they_come(groups<Index> packs, weighed_samples const& items, batching_options const& o,
                                                 bool shuffle) {
   batching<Index> b;
-  take_packs(b, std::move(packs), items, o);
-  split_left_over(b, items, o);
-  std::vector<Index> order(b.packs.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  if (shuffle) order = random_permutation<Index>(b.packs.size(), epoch_seed(o));
-  settle_left_over(b, order, items, o);
+  auto const order = take_order(b, std::move(packs), items, o, shuffle);
   cut_into_steps(b, std::span<Index const>(order));
   fill_places(b, items, o, mixing::never);
   certify(b, items, o);

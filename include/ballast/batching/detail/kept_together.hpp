@@ -48,11 +48,7 @@ template <index_type Index>
   items.all_tokens = samples.all_tokens;
   items.all_cost = samples.all_cost;
   for (auto const unit : units) {
-    std::int64_t tokens = 0, cost = 0;
-    for (auto i : unit) {
-      tokens += samples.tokens[i];
-      cost += samples.cost[i];
-    }
+    auto const tokens = sum_of(samples.tokens, unit), cost = sum_of(samples.cost, unit);
     require(tokens <= o.capacity, [&] {
       return sentence("the samples together with sample ", unit[0], " hold ", tokens, " tokens, more than capacity ", o.capacity);
     });

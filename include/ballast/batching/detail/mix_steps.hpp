@@ -56,8 +56,7 @@ template <index_type Index>
 template <index_type Index>
 [[nodiscard]] bool dissolve(step_places<Index>& at, std::size_t s) {
   auto samples = samples_of(at, {s});
-  sort_by(samples,
-          [&](Index a, Index b) { return at.items.tokens[a] != at.items.tokens[b] ? at.items.tokens[a] > at.items.tokens[b] : a < b; });
+  sort_by(samples, falling([&](Index i) { return at.items.tokens[i]; }));
   std::vector<std::pair<Index, Index>> moves;  // sample, pack
   step_slack slack(at.ranks * at.each, at.ranks);
   std::size_t next = 0;

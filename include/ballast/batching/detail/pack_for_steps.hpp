@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/classes.hpp>
@@ -41,11 +42,7 @@ template <index_type Index>
   for (std::size_t const part : {10U, 10U, 10U, 20U, 15U, 30U}) {
     if (steps_of(packs.size()) <= goal) break;
     order.clear();
-    for (std::size_t p = 0; p < packs.size(); ++p) {
-      std::int64_t held = 0;
-      for (auto i : packs[p]) held += items.tokens[i];
-      order.push_back({-held, static_cast<Index>(p)});
-    }
+    for (std::size_t p = 0; p < packs.size(); ++p) order.push_back({-sum_of(items.tokens, packs[p]), static_cast<Index>(p)});
     auto const again = packs.size() * part / 100;
     std::sort(order.begin(), order.end());
     members.clear();

@@ -92,9 +92,7 @@ class pipeline_streamer {
     for (auto i : samples_) keys_.push_back({items_.tokens[i], i});
     std::sort(keys_.begin(), keys_.end());
     std::ranges::transform(keys_, samples_.begin(), [](auto const& x) { return x.item; });
-    std::int64_t all = 0;
-    for (auto i : samples_) all += items_.cost[i];
-    auto const share = all / static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
+    auto const share = sum_of<Index>(items_.cost, samples_) / static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
     micro_.clear();
     std::size_t begin = 0;
     std::int64_t tokens = 0, cost = 0;
@@ -213,8 +211,7 @@ class pipeline_streamer {
     for (std::size_t k = 0; k < micro.size(); ++k) {
       auto const got = deal.place(k, 0);
       if (got.empty()) return false;
-      micro[k] = {0, samples.size(), samples.size() + got.size()};
-      for (auto i : got) micro[k].cost += items_.cost[i];
+      micro[k] = {sum_of(items_.cost, got), samples.size(), samples.size() + got.size()};
       samples.insert(samples.end(), got.begin(), got.end());
     }
     if (samples.size() != samples_.size()) return false;

@@ -63,7 +63,7 @@ class rank_filler {
  private:
   [[nodiscard]] bool may_meet(Index a, Index b) const { return apart_.empty() || apart_[a] == apart_[b]; }
   [[nodiscard]] auto longer() const {
-    return [this](Index a, Index b) { return units_.tokens[a] != units_.tokens[b] ? units_.tokens[a] > units_.tokens[b] : a < b; };
+    return falling([this](Index u) { return units_.tokens[u]; });
   }
   void put(Index u, std::size_t p) {
     place_[p].push_back(u);
@@ -107,19 +107,16 @@ class best_layout {
 
   [[nodiscard]] std::vector<std::int64_t> costs_of(groups<Index> const& packs) const {
     std::vector<std::int64_t> cost;
-    for (auto const pack : packs) {
-      cost.push_back(0);
-      for (auto u : pack) cost.back() += units_.cost[u];
-    }
+    for (auto const pack : packs) cost.push_back(sum_of(units_.cost, pack));
     return cost;
   }
 
   /// Makes a table of packs whose ranks are given, or of rows without given ranks, and keeps it if it is the best so far.
   void offer(groups<Index> const& packs, std::vector<std::uint64_t> const& rank, std::uint64_t each) {
     auto const cost = costs_of(packs);
-    std::vector<Index> falling(packs.size());
-    std::iota(falling.begin(), falling.end(), Index{0});
-    sort_by(falling, [&](Index a, Index b) { return cost[a] != cost[b] ? cost[a] > cost[b] : a < b; });
+    std::vector<Index> by_cost(packs.size());
+    std::iota(by_cost.begin(), by_cost.end(), Index{0});
+    sort_by(by_cost, falling([&](Index p) { return cost[p]; }));
     std::vector<std::uint64_t> held(static_cast<std::size_t>(o_.ranks), 0);
     if (!by_rows())
       for (auto r : rank) ++held[static_cast<std::size_t>(r)];
@@ -130,11 +127,11 @@ class best_layout {
     b.packs = packs;
     b.table.assign(static_cast<std::size_t>(o_.ranks * each), b.none);
     std::vector<std::uint64_t> taken(held.size(), 0);
-    for (std::size_t k = 0; k < falling.size(); ++k) {
+    for (std::size_t k = 0; k < by_cost.size(); ++k) {
       auto const row = k / held.size(), column = k % held.size();  // back and forth
-      auto const r = by_rows() ? (row % 2 == 0 ? column : held.size() - 1 - column) : static_cast<std::size_t>(rank[falling[k]]);
+      auto const r = by_rows() ? (row % 2 == 0 ? column : held.size() - 1 - column) : static_cast<std::size_t>(rank[by_cost[k]]);
       auto const m = by_rows() ? position(row, rows) : position(taken[r]++, held[r]);
-      b.table[r * static_cast<std::size_t>(each) + static_cast<std::size_t>(m)] = falling[k];
+      b.table[r * static_cast<std::size_t>(each) + static_cast<std::size_t>(m)] = by_cost[k];
     }
     certify(b, units_, o_);
     if (found_ && best_.slowest.value <= b.slowest.value) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/weighed_samples.hpp>
+#include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
@@ -41,14 +41,7 @@ class replica_packs {
   }
 
  private:
-  [[nodiscard]] std::int64_t cost_of(std::vector<Index> const& pack) const {
-    std::int64_t sum = 0;
-    for (auto i : pack) sum += items_.cost[i];
-    return sum;
-  }
-  [[nodiscard]] bool costs_more(Index a, Index b) const {
-    return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : a < b;
-  }
+  [[nodiscard]] std::int64_t cost_of(std::vector<Index> const& pack) const { return sum_of<Index>(items_.cost, pack); }
 
   /// Gives each replica at least `count` samples. The pack with most samples gives its last one.
   void lend(std::size_t count) {
@@ -97,7 +90,7 @@ class replica_packs {
     for (std::size_t p = 0; p < given; ++p) {
       if (parts_[p] == 1) continue;
       auto samples = std::exchange(packs[p], {});
-      sort_by(samples, [&](Index a, Index b) { return costs_more(a, b); });
+      sort_by(samples, falling([&](Index i) { return items_.cost[i]; }));
       load_.assign(static_cast<std::size_t>(parts_[p]), {});
       auto const first = packs.size();
       packs.resize(first + load_.size() - 1);

@@ -23,6 +23,22 @@
 
 namespace ballast::inline v0_2::detail {
 
+/// The sum of a value over some samples.
+template <index_type Index>
+[[nodiscard]] std::int64_t sum_of(std::vector<std::int64_t> const& value, std::span<Index const> samples) {
+  std::int64_t sum = 0;
+  for (auto i : samples) sum += value[i];
+  return sum;
+}
+/// The order of numbers by a value of each, largest first, then by number.
+template <class Value>
+[[nodiscard]] auto falling(Value const& value) {
+  return [value](auto a, auto b) {
+    auto const x = value(a), y = value(b);
+    return x != y ? x > y : a < b;
+  };
+}
+
 /// Groups as lists, whose members can be exchanged; and back.
 template <index_type Index>
 [[nodiscard]] std::vector<std::vector<Index>> lists_of(groups<Index> const& of) {
@@ -213,8 +229,7 @@ void for_sorted_windows(std::vector<Index>& order, std::span<pack_sum const> sum
   auto const width = (steps == 0 || steps > most ? most : static_cast<std::size_t>(steps)) * places;
   for (std::size_t first = 0; first < order.size(); first += width) {
     auto const last = (std::min)(first + width, order.size());
-    sort_by(std::span(order).subspan(first, last - first),
-            [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
+    sort_by(std::span(order).subspan(first, last - first), falling([&](Index p) { return sums[p].cost; }));
     use(first, last);
   }
 }

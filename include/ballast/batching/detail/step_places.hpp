@@ -93,16 +93,9 @@ struct step_places {
     return place;
   }
   [[nodiscard]] std::int64_t cost_of(Index p) const {
-    if (p == plan.none) return 0;
-    auto sum = o.cost_per_micro_batch;
-    for (auto i : contents[p]) sum += items.cost[i];
-    return sum;
+    return p == plan.none ? 0 : o.cost_per_micro_batch + sum_of<Index>(items.cost, contents[p]);
   }
-  [[nodiscard]] std::int64_t tokens_of(Index p) const {
-    std::int64_t sum = 0;
-    for (auto i : contents[p]) sum += items.tokens[i];
-    return sum;
-  }
+  [[nodiscard]] std::int64_t tokens_of(Index p) const { return sum_of<Index>(items.tokens, contents[p]); }
   [[nodiscard]] std::int64_t load(std::size_t s, std::size_t r) {
     std::int64_t sum = 0;
     for (auto p : step(s).subspan(r * each, each)) sum += cost_of(p);
@@ -135,7 +128,7 @@ struct step_places {
     std::vector<Index> free;
     for (auto& p : step(s))
       if (movable(p)) free.push_back(std::exchange(p, plan.none));
-    sort_by(free, [&](Index a, Index b) { return cost_of(a) != cost_of(b) ? cost_of(a) > cost_of(b) : a < b; });
+    sort_by(free, falling([&](Index p) { return cost_of(p); }));
     for (std::size_t r = 0; r < ranks; ++r) has[r] = {taken(s, r), load(s, r)};
     for (auto p : free) {
       auto const r = static_cast<std::size_t>(std::min_element(has.begin(), has.end()) - has.begin());

@@ -176,7 +176,7 @@ class share_placer {
     if (samples.empty()) return;
     base_.assign(ranks_ * each_, {0, 0});
     load_.assign(ranks_, 0);
-    sort_by(samples, [&](Index a, Index b) { return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : a < b; });
+    sort_by(samples, falling([&](Index i) { return items_.cost[i]; }));
     std::size_t kept = 0;
     auto const most = ranks_to_share(s_.most_ranks_shared, o_);
     for (auto i : samples) {

@@ -80,8 +80,7 @@ template <index_type Index>
                                vector_batching_options const& o) {
   auto const k = of.samples.measures(), first = packs.size() - take;
   std::vector<Index> samples(packs.members.begin() + static_cast<std::ptrdiff_t>(packs.offsets[first]), packs.members.end());
-  std::sort(samples.begin(), samples.end(),
-            [&](Index x, Index y) { return of.items.cost[x] != of.items.cost[y] ? of.items.cost[x] > of.items.cost[y] : x < y; });
+  std::sort(samples.begin(), samples.end(), falling([&](Index i) { return of.items.cost[i]; }));
   std::vector<std::vector<Index>> dealt(count);
   std::vector<std::int64_t> load(count * k);
   std::set<std::pair<std::int64_t, std::size_t>> by_cost;
