@@ -16,7 +16,6 @@
 /// @endcode
 
 #include <ballast/levels/choose.hpp>
-#include <ballast/levels/device_table.hpp>
 #include <ballast/levels/figures.hpp>
 #include <ballast/levels/fill.hpp>
 #include <ballast/levels/options.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/curriculum/detail/interleave.hpp>
+#include <ballast/curriculum/apportion.hpp>
 
 #include "suite.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/levels/device_table.hpp>
 #include <ballast/levels/plan.hpp>
 
 #include "levels/suite.hpp"

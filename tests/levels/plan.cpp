@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/classes.hpp>
-#include <ballast/levels/device_table.hpp>
 #include <ballast/levels/plan.hpp>
 
 #include "levels/suite.hpp"

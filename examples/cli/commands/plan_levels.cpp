@@ -12,7 +12,7 @@
 #include "report/plan_folder.hpp"
 #include "report/words.hpp"
 
-#include <ballast/levels/device_table.hpp>
+#include <ballast/levels/plan.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/random.hpp>
 #include <ballast/curriculum/apportion.hpp>
-#include <ballast/curriculum/detail/interleave.hpp>
 #include <ballast/curriculum/options.hpp>
 #include <ballast/curriculum/result.hpp>
 

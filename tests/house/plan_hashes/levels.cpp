@@ -2,7 +2,6 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>
 #include <ballast/levels/choose.hpp>
-#include <ballast/levels/device_table.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/levels/plan.hpp>
 #include <ballast/levels/steps.hpp>
