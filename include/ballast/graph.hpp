@@ -10,7 +10,6 @@
 #include <ballast/graph/check.hpp>
 #include <ballast/graph/dimension_basis.hpp>
 #include <ballast/graph/graph.hpp>
-#include <ballast/graph/new_dimension.hpp>
 #include <ballast/graph/repeat_layers.hpp>
 #include <ballast/graph/repeated_blocks.hpp>
 #include <ballast/graph/repeated_subgraphs.hpp>

@@ -25,5 +25,4 @@
 #include <ballast/memory/peak.hpp>
 #include <ballast/memory/region_orders.hpp>
 #include <ballast/memory/replay_allocator.hpp>
-#include <ballast/memory/result.hpp>
 #include <ballast/memory/symbolic_order.hpp>

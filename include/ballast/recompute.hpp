@@ -23,8 +23,6 @@
 #include <ballast/recompute/graph/check_eviction.hpp>
 #include <ballast/recompute/graph/evict.hpp>
 #include <ballast/recompute/graph/eviction_plan.hpp>
-#include <ballast/recompute/graph/memory_event.hpp>
 #include <ballast/recompute/graph/recompute_graph.hpp>
 #include <ballast/recompute/keep_tensors.hpp>
 #include <ballast/recompute/memory_option.hpp>
-#include <ballast/recompute/selection.hpp>

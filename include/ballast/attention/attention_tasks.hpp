@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -153,30 +152,28 @@ namespace detail {
 /// Validates the tasks and that no sum of pairs or bytes overflows.
 template <index_type Index>
 void require_valid(std::span<attention_task<Index> const> tasks, water_filling_options const& o) {
-  require(o.servers > 0 && o.servers < 1U << 20, [&] { return "servers = " + std::to_string(o.servers) + " must be in 1 ... 2^20 - 1"; });
+  require(o.servers > 0 && o.servers < 1U << 20, [&] { return sentence("servers = ", o.servers, " must be in 1 ... 2^20 - 1"); });
   for (auto const& [name, bytes] : {std::pair{"query_bytes", o.query_bytes}, std::pair{"key_value_bytes", o.key_value_bytes}})
-    require(bytes > 0 && bytes < 1 << 24, [&] { return name + (" = " + std::to_string(bytes)) + " must be in 1 ... 2^24 - 1"; });
-  require(o.multiple > 0 && o.multiple < 1 << 24,
-          [&] { return "multiple = " + std::to_string(o.multiple) + " must be in 1 ... 2^24 - 1"; });
-  require(o.tolerance >= 0 && o.tolerance <= 1000, [&] { return "tolerance = " + std::to_string(o.tolerance) + " must be in 0 ... 1000"; });
+    require(bytes > 0 && bytes < 1 << 24, [&] { return sentence(name, " = ", bytes, " must be in 1 ... 2^24 - 1"); });
+  require(o.multiple > 0 && o.multiple < 1 << 24, [&] { return sentence("multiple = ", o.multiple, " must be in 1 ... 2^24 - 1"); });
+  require(o.tolerance >= 0 && o.tolerance <= 1000, [&] { return sentence("tolerance = ", o.tolerance, " must be in 0 ... 1000"); });
   auto const count = static_cast<std::int64_t>(tasks.size());
   std::int64_t pairs = 0, queries = 0, most_keys = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     auto const& t = tasks[i];
-    auto const what = [&] { return "tasks[" + std::to_string(i) + "]"; };
-    require(t.home < o.servers, [&] { return what() + ".home = " + std::to_string(t.home) + " must be below servers"; });
-    require(0 <= t.begin && t.begin < t.end, [&] {
-      return what() + " has the queries " + std::to_string(t.begin) + " to " + std::to_string(t.end) + ", which is no range";
-    });
+    auto const what = [&] { return sentence("tasks[", i, "]"); };
+    require(t.home < o.servers, [&] { return sentence(what(), ".home = ", t.home, " must be below servers"); });
+    require(0 <= t.begin && t.begin < t.end,
+            [&] { return sentence(what(), " has the queries ", t.begin, " to ", t.end, ", which is no range"); });
     require(!t.has_tail() || t.tail_begin >= t.end, [&] { return what() + ".tail_begin must not be before its end"; });
-    require(t.keys() < std::int64_t{1} << 31, [&] { return what() + " ends at key " + std::to_string(t.keys()) + ", 2^31 or more"; });
+    require(t.keys() < std::int64_t{1} << 31, [&] { return sentence(what(), " ends at key ", t.keys(), ", 2^31 or more"); });
     add_checked(pairs, t.pairs(), "pairs of tasks", i);
     queries += t.queries();
     most_keys = (std::max)(most_keys, t.keys());
   }
   auto const bytes = checked(queries) * checked(o.query_bytes) +
                      checked(2 * (count + queries / o.multiple)) * checked(most_keys) * checked(o.key_value_bytes);
-  require(bytes.fits(), [] { return std::string("the bytes of all possible moves reach 2^63"); });
+  require(bytes.fits(), [] { return "the bytes of all possible moves reach 2^63"; });
 }
 
 }  // namespace detail

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <numeric>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -101,7 +100,7 @@ template <index_type Index, cost_model TileTime>
       auto const queries = p.end - p.begin, full = (std::max)(o.tile_queries, round_down(queries, o.tile_queries));
       sum = sum + checked(tiles(queries, p.end)) * checked(static_cast<std::int64_t>(tile_time(full)));
     }
-    require(sum.fits(), [&] { return "the time of rank " + std::to_string(r) + " reaches 2^63"; });
+    require(sum.fits(), [&] { return sentence("the time of rank ", r, " reaches 2^63"); });
     most = (std::max)(most, sum.value);
   }
   return most;
@@ -128,7 +127,7 @@ template <index_type Index, cost_model TileTime>
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] shards<Index> cut_documents(R const& lengths, std::uint64_t ranks, share_cut cut) {
-  require(ranks > 0 && ranks < 1U << 20, [&] { return "ranks = " + std::to_string(ranks) + " must be in 1 ... 2^20 - 1"; });
+  require(ranks > 0 && ranks < 1U << 20, [&] { return sentence("ranks = ", ranks, " must be in 1 ... 2^20 - 1"); });
   auto const tokens = extent_of(lengths).tokens;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require_index<Index>(n, "documents");
@@ -163,17 +162,16 @@ template <index_type Index = std::uint32_t, length_range R>
 /// O(documents), and one call of `tile_time` for each row of tiles of the longest document.
 template <length_range R, cost_model TileTime>
 [[nodiscard]] std::int64_t least_share_time(R const& lengths, document_share_options const& options, TileTime const& tile_time) {
-  require(options.ranks > 0, [] { return std::string("ranks = 0 must be in 1 ... 2^20 - 1"); });
+  require(options.ranks > 0, [] { return "ranks = 0 must be in 1 ... 2^20 - 1"; });
   auto const longest = extent_of(lengths).longest;
   for (auto const size : {options.tile_queries, options.tile_keys})
-    require(size > 0 && size < 1 << 24, [&] { return "a tile of " + std::to_string(size) + " must have 1 ... 2^24 - 1 queries and keys"; });
-  require(longest < std::int64_t{1} << 31,
-          [&] { return "a document of " + std::to_string(longest) + " tokens must have fewer than 2^31"; });
+    require(size > 0 && size < 1 << 24, [&] { return sentence("a tile of ", size, " must have 1 ... 2^24 - 1 queries and keys"); });
+  require(longest < std::int64_t{1} << 31, [&] { return sentence("a document of ", longest, " tokens must have fewer than 2^31"); });
   std::int64_t fastest = 0;
   for (std::int64_t queries = options.tile_queries; queries == options.tile_queries || queries <= longest;
        queries += options.tile_queries) {
     auto const time = static_cast<std::int64_t>(tile_time(queries));
-    require(time > 0, [&] { return "tile_time(" + std::to_string(queries) + ") = " + std::to_string(time) + " must be positive"; });
+    require(time > 0, [&] { return sentence("tile_time(", queries, ") = ", time, " must be positive"); });
     fastest = fastest == 0 ? time : (std::min)(fastest, time);
   }
   std::int64_t pairs = 0;
@@ -183,7 +181,7 @@ template <length_range R, cost_model TileTime>
   auto const tiles =
       checked(divide_up(divide_up(pairs, options.tile_queries * options.tile_keys), static_cast<std::int64_t>(options.ranks)));
   auto const least = tiles * checked(fastest);
-  require(least.fits(), [] { return std::string("the time of a rank reaches 2^63"); });
+  require(least.fits(), [] { return "the time of a rank reaches 2^63"; });
   return least.value;
 }
 

@@ -4,13 +4,11 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/graph/detail/dimension_solver.hpp>
-#include <ballast/graph/new_dimension.hpp>
 #include <ballast/graph/symbolic.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -72,8 +70,7 @@ struct dimension_basis {
   /// @par Complexity
   /// O(terms).
   [[nodiscard]] std::vector<std::int64_t> values(std::span<std::int64_t const> values) const {
-    require(values.size() == basis.size(),
-            [&] { return std::to_string(values.size()) + " values for a basis of " + std::to_string(basis.size()) + " dimensions"; });
+    require(values.size() == basis.size(), [&] { return sentence(values.size(), " values for a basis of ", basis.size(), " dimensions"); });
     std::vector<std::int64_t> known(dimensions.size(), 0), out(dimensions.size());
     for (std::size_t i = 0; i < basis.size(); ++i) known[basis[i]] = values[i];
     for (std::size_t d = 0; d < dimensions.size(); ++d) out[d] = solved[d](known);
@@ -88,8 +85,7 @@ struct dimension_basis {
   /// @par Complexity
   /// O(terms).
   [[nodiscard]] std::vector<std::int64_t> basis_values(std::span<std::int64_t const> values) const {
-    require(values.size() == declared(),
-            [&] { return std::to_string(values.size()) + " values for " + std::to_string(declared()) + " declared dimensions"; });
+    require(values.size() == declared(), [&] { return sentence(values.size(), " values for ", declared(), " declared dimensions"); });
     std::vector<std::int64_t> all(values.begin(), values.end()), out;
     require_held(all);
     for (auto const& made : introduced) all.push_back((all[made.from] - made.offset) / made.step);
@@ -102,15 +98,13 @@ struct dimension_basis {
     for (std::size_t i = 0; i < equalities.size(); ++i) {
       auto const left = equalities[i].left(values), right = equalities[i].right(values);
       require(left == right, [&] {
-        auto const side = [&](symbolic const& p, std::int64_t is) { return to_string(p, dimensions) + " = " + std::to_string(is); };
-        return "equalities[" + std::to_string(i) + "] does not hold: " + side(equalities[i].left, left) + " and " +
-               side(equalities[i].right, right);
+        auto const side = [&](symbolic const& p, std::int64_t is) { return sentence(to_string(p, dimensions), " = ", is); };
+        return sentence("equalities[", i, "] does not hold: ", side(equalities[i].left, left), " and ", side(equalities[i].right, right));
       });
     }
     for (std::size_t d = 0; d < values.size(); ++d)
       require(values[d] >= dimensions[d].low && values[d] <= dimensions[d].high, [&] {
-        return dimensions[d].name + " = " + std::to_string(values[d]) + " is outside its range from " + std::to_string(dimensions[d].low) +
-               " to " + std::to_string(dimensions[d].high);
+        return sentence(dimensions[d].name, " = ", values[d], " is outside its range from ", dimensions[d].low, " to ", dimensions[d].high);
       });
   }
 };
@@ -142,10 +136,8 @@ template <class = when_called>
   for (std::size_t i = 0; i < equalities.size(); ++i) {
     for (auto const* const side : {&equalities[i].left, &equalities[i].right})
       for (auto const& t : side->terms())
-        require(t.powers.size() <= dimensions.size(), [&] {
-          return "equalities[" + std::to_string(i) + "] uses dimension " + std::to_string(t.powers.size() - 1) + " of " +
-                 std::to_string(dimensions.size());
-        });
+        require(t.powers.size() <= dimensions.size(),
+                [&] { return sentence("equalities[", i, "] uses dimension ", t.powers.size() - 1, " of ", dimensions.size()); });
     zeros.push_back(equalities[i].left - equalities[i].right);
   }
   detail::dimension_solver solver(dimensions, zeros);

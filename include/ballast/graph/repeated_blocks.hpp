@@ -10,7 +10,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -233,8 +232,8 @@ struct shorter_graph {
 template <class = when_called>
 [[nodiscard]] shorter_graph without_layers(graph const& g, repeated_blocks const& blocks, std::uint32_t first, std::uint32_t count) {
   require(first >= 2 && first + count + 2 <= blocks.layers, [&] {
-    return "layers " + std::to_string(first) + " ... " + std::to_string(first + count) + " cannot be left out of " +
-           std::to_string(blocks.layers) + ": two must remain before and behind them";
+    return sentence("layers ", first, " ... ", first + count, " cannot be left out of ", blocks.layers,
+                    ": two must remain before and behind them");
   });
   auto const sources = detail::sources_of<>(g);
   constexpr auto none = graph_tensor<>::own;

@@ -6,8 +6,6 @@
 #include <ballast/graph/graph.hpp>
 #include <ballast/graph/subgraphs.hpp>
 
-#include <string>
-
 /// @file
 /// @brief `find_repeated_subgraphs`: parts of a graph that occur several times, in whatever order the operators are listed.
 
@@ -39,7 +37,7 @@ namespace ballast::inline v0_2 {
 /// Folding of repeated subgraphs: Shi et al., "TAP", arXiv 2302.00247. Refinement: Weisfeiler and Leman, 1968. The algorithm is our own.
 template <class = when_called>
 [[nodiscard]] repeated_subgraphs find_repeated_subgraphs(graph const& g, subgraph_limits const& limits = {}) {
-  require(limits.repeats >= 2, [&] { return "repeats = " + std::to_string(limits.repeats) + " must be at least 2"; });
+  require(limits.repeats >= 2, [&] { return sentence("repeats = ", limits.repeats, " must be at least 2"); });
   return detail::subgraph_finder<>(g, limits).find();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/version.hpp>
 #include <ballast/graph/detail/signed_math.hpp>
 
 #include <algorithm>
@@ -24,6 +25,15 @@ struct dimension {
   std::string name;                           ///< name for reports
   std::int64_t low = 1;                       ///< smallest value, not negative
   std::int64_t high = std::int64_t{1} << 20;  ///< largest value, at least `low`
+};
+
+/// @brief A dimension k that was added behind others: an earlier dimension equals `offset + step * k`.
+struct new_dimension {
+  std::uint32_t from = 0;   ///< index of the earlier dimension
+  std::int64_t offset = 0;  ///< value of the earlier dimension where k is 0
+  std::int64_t step = 1;    ///< positive
+
+  friend constexpr bool operator==(new_dimension const&, new_dimension const&) = default;
 };
 
 /// @brief Bounds on a polynomial over the ranges of its dimensions. Both are proven. Both are attained if the polynomial has a degree of at
@@ -90,15 +100,14 @@ class symbolic {
   [[nodiscard]] std::int64_t operator()(std::span<std::int64_t const> values) const {
     std::int64_t out = 0;
     for (auto const& t : terms_) {
-      require(t.powers.size() <= values.size(), [&] {
-        return "values: " + std::to_string(values.size()) + " given, dimension " + std::to_string(t.powers.size() - 1) + " is used";
-      });
+      require(t.powers.size() <= values.size(),
+              [&] { return sentence("values: ", values.size(), " given, dimension ", t.powers.size() - 1, " is used"); });
       auto product = t.coefficient;
       bool fits = true;
       for (std::size_t d = 0; d < t.powers.size(); ++d)
         for (std::uint16_t e = 0; e < t.powers[d]; ++e) fits = fits && detail::multiply_signed(product, values[d], product);
       fits = fits && detail::add_signed(out, product, out);
-      require(fits, [&] { return "coefficient " + std::to_string(t.coefficient) + " brings a symbolic value to 2^63 or more"; });
+      require(fits, [&] { return sentence("coefficient ", t.coefficient, " brings a symbolic value to 2^63 or more"); });
     }
     return out;
   }
@@ -117,9 +126,9 @@ class symbolic {
   [[nodiscard]] symbolic_range bounds(std::span<dimension const> dimensions) const {
     for (std::size_t d = 0; d < dimensions.size(); ++d)
       require(dimensions[d].low >= 0 && dimensions[d].low <= dimensions[d].high,
-              [&] { return "dimensions[" + std::to_string(d) + "] (" + dimensions[d].name + ") has no range from 0 up"; });
+              [&] { return sentence("dimensions[", d, "] (", dimensions[d].name, ") has no range from 0 up"); });
     for (auto const& t : terms_)
-      require(t.powers.size() <= dimensions.size(), [&] { return "dimension " + std::to_string(t.powers.size() - 1) + " has no range"; });
+      require(t.powers.size() <= dimensions.size(), [&] { return sentence("dimension ", t.powers.size() - 1, " has no range"); });
     return bounded(dimensions, 2);
   }
 

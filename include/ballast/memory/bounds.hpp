@@ -4,7 +4,6 @@
 #include <ballast/memory/buffer.hpp>
 #include <ballast/memory/detail/check_buffers.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
-#include <ballast/memory/result.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/version.hpp>
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/status.hpp>
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 /// @file
-/// @brief `buffer`: memory that is needed from one time to another.
+/// @brief `buffer`: memory that is needed from one time to another; `memory_layout`: the address of each.
 
 namespace ballast::inline v0_2 {
 
@@ -18,6 +21,45 @@ struct buffer {
   std::int64_t fixed = -1;     ///< the address that it must have; -1: any
 
   friend constexpr bool operator==(buffer const&, buffer const&) = default;
+};
+
+/// @brief The argument that proves a lower bound on the height of a layout.
+enum class layout_bound : std::uint8_t {
+  max_load,         ///< the buffers in use at one time, side by side
+  one_buffer,       ///< the size of one buffer, above its fixed address if it has one
+  fixed_addresses,  ///< two buffers overlap at their fixed addresses, so there is no layout of any height
+  search,           ///< a search went through all layouts of less height
+};
+
+/// @brief The name of a bound for reports. @param bound any of them @return a word, such as "max-load"
+[[nodiscard]] constexpr std::string_view to_string(layout_bound bound) noexcept {
+  switch (bound) {
+    case layout_bound::max_load: return "max-load";
+    case layout_bound::one_buffer: return "one-buffer";
+    case layout_bound::fixed_addresses: return "fixed-addresses";
+    case layout_bound::search: return "search";
+  }
+  return {};
+}
+
+/// @brief A lower bound on the height of every layout, and the argument that proves it.
+struct height_bound {
+  std::int64_t height = 0;                      ///< bytes
+  layout_bound bound = layout_bound::max_load;  ///< the argument
+  friend constexpr bool operator==(height_bound const&, height_bound const&) = default;
+};
+
+/// @brief An address for each buffer, such that buffers that are in use at the same time do not overlap.
+struct memory_layout {
+  /// `feasible`: the layout is valid and within the capacity. `infeasible`: no layout is; `bound` says why. `unknown`: neither is known.
+  ballast::status status = ballast::status::unknown;
+  certificate height;  ///< bytes from address 0 to the highest end of a buffer, 0 without a layout, and a lower bound for every layout
+  layout_bound bound = layout_bound::max_load;  ///< the argument that proves `height.lower_bound`
+  std::vector<std::int64_t> offsets;            ///< address of each buffer; empty unless feasible
+  std::uint64_t nodes = 0;                      ///< decisions of the search
+  bool complete = true;                         ///< false if a requested stop or the wall clock ended the search
+
+  friend bool operator==(memory_layout const&, memory_layout const&) = default;
 };
 
 }  // namespace ballast::inline v0_2

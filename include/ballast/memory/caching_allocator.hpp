@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 
 /// @file
 /// @brief `caching_allocator`: where PyTorch's caching allocator puts what a program allocates on a CUDA device, and how much it reserves.
@@ -23,16 +22,16 @@ template <class = when_called>
 [[nodiscard]] caching_allocator_options valid_settings(caching_allocator_options const& o) {
   auto const within = [](char const* name, std::int64_t value, std::int64_t least) {
     require(value >= least && value <= unlimited_bytes,
-            [&] { return std::string(name) + " = " + std::to_string(value) + " must be in " + std::to_string(least) + " ... 2^62 - 1"; });
+            [&] { return sentence(name, " = ", value, " must be in ", least, " ... 2^62 - 1"); });
   };
   within("capacity", o.capacity, 0);
   within("max_split_size", o.max_split_size, large_segment + 1);
   within("max_non_split_rounding", o.max_non_split_rounding, large_segment);
   within("roundup_power2_divisions", o.roundup_power2_divisions, 1);
   require(std::has_single_bit(static_cast<std::uint64_t>(o.roundup_power2_divisions)),
-          [&] { return "roundup_power2_divisions = " + std::to_string(o.roundup_power2_divisions) + " must be a power of 2"; });
+          [&] { return sentence("roundup_power2_divisions = ", o.roundup_power2_divisions, " must be a power of 2"); });
   require(!o.expandable_segments || o.max_split_size == unlimited_bytes,
-          [&] { return "max_split_size = " + std::to_string(o.max_split_size) + " has no meaning for expandable segments"; });
+          [&] { return sentence("max_split_size = ", o.max_split_size, " has no meaning for expandable segments"); });
   return o;
 }
 
@@ -74,7 +73,7 @@ class caching_allocator {
   /// A function of the options and of all calls so far.
   template <class = when_called>
   [[nodiscard]] std::optional<allocation> allocate(std::int64_t bytes) {
-    require(bytes >= 0, [&] { return "bytes = " + std::to_string(bytes) + " must not be negative"; });
+    require(bytes >= 0, [&] { return sentence("bytes = ", bytes, " must not be negative"); });
     if (bytes == 0) return allocation{};
     auto const b = memory_.take(rounded((std::min)(bytes, unlimited_bytes)), bytes);
     if (b == detail::no_block) return std::nullopt;
@@ -91,10 +90,8 @@ class caching_allocator {
   void deallocate(allocation const& block) {
     if (block == allocation{}) return;
     auto const& blocks = memory_.blocks();
-    require(blocks.in_use(block.block) && blocks[block.block].segment == block.segment && blocks[block.block].offset == block.offset, [&] {
-      return "block " + std::to_string(block.block) + " is not in use at offset " + std::to_string(block.offset) + " of segment " +
-             std::to_string(block.segment);
-    });
+    require(blocks.in_use(block.block) && blocks[block.block].segment == block.segment && blocks[block.block].offset == block.offset,
+            [&] { return sentence("block ", block.block, " is not in use at offset ", block.offset, " of segment ", block.segment); });
     memory_.put_back(block.block);
   }
 

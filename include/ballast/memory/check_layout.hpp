@@ -5,7 +5,6 @@
 #include <ballast/core/verdict.hpp>
 #include <ballast/memory/buffer.hpp>
 #include <ballast/memory/detail/check_buffers.hpp>
-#include <ballast/memory/result.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,14 +9,12 @@
 #include <ballast/memory/detail/layout_dive.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/fit_layouts.hpp>
-#include <ballast/memory/result.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -90,7 +88,7 @@ template <class = when_called>
 /// A pure function of its arguments.
 template <class = when_called>
 [[nodiscard]] memory_layout layout_buffers_quickly(std::span<buffer const> buffers, fast_layout_options const& options = {}) {
-  require(options.dives >= 1 && options.dives <= 5, [&] { return "dives = " + std::to_string(options.dives) + " must be in 1 ... 5"; });
+  require(options.dives >= 1 && options.dives <= 5, [&] { return sentence("dives = ", options.dives, " must be in 1 ... 5"); });
   auto const bound = layout_lower_bound(buffers);
   if (bound.bound == layout_bound::fixed_addresses)
     return {.status = status::infeasible, .height = {0, bound.height}, .bound = bound.bound, .offsets = {}};

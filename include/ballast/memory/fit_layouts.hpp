@@ -5,7 +5,6 @@
 #include <ballast/memory/bounds.hpp>
 #include <ballast/memory/buffer.hpp>
 #include <ballast/memory/detail/fit_space.hpp>
-#include <ballast/memory/result.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -11,7 +11,6 @@
 #include <ballast/memory/order_bounds.hpp>
 
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief `order_folded`: the order of a model with many equal layers, from that of a model with few.
@@ -44,7 +43,7 @@ struct folded_order_options {
 template <class = when_called>
 [[nodiscard]] memory_order order_folded(graph const& g, folded_order_options const& options = {}, search_limits const& limits = {}) {
   require_valid(g);
-  require(options.layers >= 4, [&] { return "layers = " + std::to_string(options.layers) + " must be at least 4"; });
+  require(options.layers >= 4, [&] { return sentence("layers = ", options.layers, " must be at least 4"); });
   auto const blocks = find_repeats(g);
   if (blocks.layers <= options.layers) return {};
   auto const first = options.layers / 2;

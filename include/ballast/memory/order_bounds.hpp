@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 /// @file
 /// @brief Lower bounds on the memory that a graph needs at its peak, for any order of its operators.
@@ -56,7 +55,7 @@ template <class = when_called>
   require_valid(g);
   for (std::size_t i = 0; i < operators.size(); ++i)
     require(operators[i] < g.size(),
-            [&] { return entry("operators", i, operators[i]) + ", but there are " + std::to_string(g.size()) + " operators"; });
+            [&] { return sentence(entry("operators", i, operators[i]), ", but there are ", g.size(), " operators"); });
   auto const p = detail::order_lowering<>(g).lower();
   search_budget budget(limits, detail::order_interval);
   detail::cut_bounds<> cuts(p);

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -64,16 +63,15 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] std::vector<std::uint32_t> require_order(order_problem const& p, std::span<std::uint32_t const> order) {
   auto const n = p.size();
-  require(order.size() == n,
-          [&] { return "order has " + std::to_string(order.size()) + " entries for " + std::to_string(n) + " operators"; });
+  require(order.size() == n, [&] { return sentence("order has ", order.size(), " entries for ", n, " operators"); });
   std::vector<std::uint32_t> step(n, order_problem::none);
   for (std::size_t i = 0; i < n; ++i) {
     auto const v = order[i];
-    require(v < n, [&] { return entry("order", i, v) + ", but there are " + std::to_string(n) + " operators"; });
-    require(step[v] == order_problem::none, [&] { return entry("order", i, v) + " is also entry " + std::to_string(step[v]); });
+    require(v < n, [&] { return sentence(entry("order", i, v), ", but there are ", n, " operators"); });
+    require(step[v] == order_problem::none, [&] { return sentence(entry("order", i, v), " is also entry ", step[v]); });
     step[v] = static_cast<std::uint32_t>(i);
     for (auto const u : p.before[v])
-      require(step[u] != order_problem::none, [&] { return entry("order", i, v) + " must run behind operator " + std::to_string(u); });
+      require(step[u] != order_problem::none, [&] { return sentence(entry("order", i, v), " must run behind operator ", u); });
   }
   return step;
 }

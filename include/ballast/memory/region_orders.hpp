@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -63,8 +62,7 @@ struct region_orders {
   /// @par Complexity
   /// One evaluation of a polynomial for each node on the way: microseconds.
   [[nodiscard]] picked_order pick(std::span<std::int64_t const> values) const {
-    require(values.size() == dimensions.size(),
-            [&] { return std::to_string(values.size()) + " values for " + std::to_string(dimensions.size()) + " dimensions"; });
+    require(values.size() == dimensions.size(), [&] { return sentence(values.size(), " values for ", dimensions.size(), " dimensions"); });
     for (std::size_t d = 0; d < values.size(); ++d)
       require(values[d] >= dimensions[d].low && values[d] <= dimensions[d].high,
               [&] { return entry("values", d, values[d]) + " is outside the range of " + dimensions[d].name; });

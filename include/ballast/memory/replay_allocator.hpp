@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,10 +54,8 @@ void require_placeable(std::span<buffer const> buffers) {
   checked sum(0);
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     auto const& b = buffers[i];
-    auto const at = [&](char const* name, std::int64_t value) {
-      return "buffers[" + std::to_string(i) + "]." + name + " = " + std::to_string(value);
-    };
-    require(b.lower < b.upper, [&] { return at("upper", b.upper) + " must be above lower = " + std::to_string(b.lower); });
+    auto const at = [&](char const* name, std::int64_t value) { return sentence("buffers[", i, "].", name, " = ", value); };
+    require(b.lower < b.upper, [&] { return sentence(at("upper", b.upper), " must be above lower = ", b.lower); });
     require(b.size >= 0, [&] { return at("size", b.size) + " must not be negative"; });
     require(b.alignment >= 1 && least_block % b.alignment == 0, [&] { return at("alignment", b.alignment) + " must divide 512"; });
     require(b.fixed == -1, [&] { return at("fixed", b.fixed) + ": an allocator chooses every address"; });

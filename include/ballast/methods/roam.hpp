@@ -9,7 +9,7 @@
 #include <ballast/memory/folded_order.hpp>
 #include <ballast/memory/order.hpp>
 #include <ballast/memory/peak.hpp>
-#include <ballast/memory/result.hpp>
+#include <ballast/memory/buffer.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -8,7 +8,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -52,18 +51,15 @@ struct chain_figures {
 namespace detail {
 inline void require_valid(std::span<chain_block const> blocks, std::int64_t input) {
   constexpr auto most = std::int64_t{1} << 58;
-  require(blocks.size() <= 4096, [&] { return std::to_string(blocks.size()) + " blocks are more than 4096"; });
-  require(input >= 0 && input <= most / 4, [&] { return "input = " + std::to_string(input) + " must be in [0, 2^56]"; });
+  require(blocks.size() <= 4096, [&] { return sentence(blocks.size(), " blocks are more than 4096"); });
+  require(input >= 0 && input <= most / 4, [&] { return sentence("input = ", input, " must be in [0, 2^56]"); });
   auto const limit = most / 8 / static_cast<std::int64_t>((std::max)(blocks.size(), std::size_t{1}));
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     auto const& s = blocks[i];
     for (auto const value : {s.forward, s.backward, s.output, s.saved, s.gradient, s.forward_overhead, s.backward_overhead})
-      require(value >= 0 && value <= limit, [&] {
-        return "blocks[" + std::to_string(i) + "] holds " + std::to_string(value) + ", which must be in [0, " + std::to_string(limit) + "]";
-      });
-    require(s.saved >= s.output, [&] {
-      return "blocks[" + std::to_string(i) + "].saved = " + std::to_string(s.saved) + " is below its output = " + std::to_string(s.output);
-    });
+      require(value >= 0 && value <= limit,
+              [&] { return sentence("blocks[", i, "] holds ", value, ", which must be in [0, ", limit, "]"); });
+    require(s.saved >= s.output, [&] { return sentence("blocks[", i, "].saved = ", s.saved, " is below its output = ", s.output); });
   }
 }
 }  // namespace detail
@@ -90,7 +86,7 @@ template <class = when_called>
   chain_figures out{0, alive};
   auto const spend = [&](std::int64_t time, chain_step const& step) {
     require(time <= (std::numeric_limits<std::int64_t>::max)() - out.time,
-            [&] { return "the steps up to steps[" + std::to_string(&step - steps.data()) + "] take 2^63 or more"; });
+            [&] { return sentence("the steps up to steps[", &step - steps.data(), "] take 2^63 or more"); });
     out.time += time;
   };
   for (auto const& step : steps) {

@@ -3,7 +3,6 @@
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/recompute/memory_option.hpp>
-#include <ballast/recompute/selection.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,6 @@
 #include <ballast/recompute/detail/choice_search.hpp>
 #include <ballast/recompute/detail/greedy_assignment.hpp>
 #include <ballast/recompute/memory_option.hpp>
-#include <ballast/recompute/selection.hpp>
 
 #include <algorithm>
 #include <cstddef>

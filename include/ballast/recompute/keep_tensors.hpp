@@ -4,7 +4,6 @@
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/choose.hpp>
 #include <ballast/recompute/memory_option.hpp>
-#include <ballast/recompute/selection.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/certificate.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/version.hpp>
+#include <ballast/core/status.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
-/// @brief Options of tensors or layers for planners of memory, and classes of items that share their options.
+/// @brief Options of tensors or layers for planners of memory, classes of items that share their options, and what a selection is asked and
+/// answers.
 
 namespace ballast::inline v0_2 {
 
@@ -55,21 +56,20 @@ struct option_classes {
 inline void require_valid(option_classes const& items) {
   require(items.offsets.size() == items.counts.size() + 1 && items.offsets.front() == 0 && items.offsets.back() == items.options.size(),
           [&] {
-            return "option_classes: " + std::to_string(items.offsets.size()) + " offsets do not cut " +
-                   std::to_string(items.options.size()) + " options into " + std::to_string(items.counts.size()) + " classes";
+            return sentence("option_classes: ", items.offsets.size(), " offsets do not cut ", items.options.size(), " options into ",
+                            items.counts.size(), " classes");
           });
   constexpr auto most = std::int64_t{1} << 58;
   std::int64_t memory_left = most, time_left = most;
   for (std::size_t k = 0; k < items.size(); ++k) {
     require(items.offsets[k] < items.offsets[k + 1] && items.offsets[k + 1] <= items.options.size(),
-            [&] { return "class " + std::to_string(k) + " has no options"; });
+            [&] { return sentence("class ", k, " has no options"); });
     auto const count = items.counts[k];
     require(count > 0 && count <= static_cast<std::uint64_t>(most), [&] { return entry("counts", k, count) + " must be in [1, 2^58]"; });
     std::int64_t memory = 0, time = 0;
     for (auto j = static_cast<std::size_t>(items.offsets[k]); j < items.offsets[k + 1]; ++j) {
       auto const within = [&](char const* field, std::int64_t value) {
-        require(value >= 0 && value <= most,
-                [&] { return "options[" + std::to_string(j) + "]." + field + " = " + std::to_string(value) + " must be in [0, 2^58]"; });
+        require(value >= 0 && value <= most, [&] { return sentence("options[", j, "].", field, " = ", value, " must be in [0, 2^58]"); });
       };
       within("memory", items.options[j].memory);
       within("time", items.options[j].time);
@@ -79,7 +79,7 @@ inline void require_valid(option_classes const& items) {
     }
     auto const take = [&](std::int64_t& left, std::int64_t value, char const* what) {
       require(value == 0 || static_cast<std::int64_t>(count) <= left / value,
-              [&] { return "class " + std::to_string(k) + " brings the sum of " + what + " above 2^58"; });
+              [&] { return sentence("class ", k, " brings the sum of ", what, " above 2^58"); });
       left -= static_cast<std::int64_t>(count) * value;
     };
     take(memory_left, memory, "memory");
@@ -129,5 +129,22 @@ template <class = when_called>
   }
   return out;
 }
+
+/// @brief Options of a selection. Only `budget` has no default.
+struct selection_options {
+  std::int64_t budget = 0;           ///< largest memory of all items together, not negative
+  std::int64_t hidden_transfer = 0;  ///< link time that computation hides, not negative; only link time above it counts as time
+  std::uint64_t work = 1U << 22;     ///< number of states that the exact search may hold over all its steps; not used by greedy selections
+};
+
+/// @brief Which option each item takes.
+struct selection {
+  ballast::status status = ballast::status::infeasible;  ///< whether `copies` is a plan
+  certificate time;           ///< time that the options add, with the transfers that are not hidden, and its lower bound; 0 if infeasible
+  std::int64_t memory = 0;    ///< memory of all items; if infeasible, the least of any selection, which exceeds the budget
+  std::int64_t transfer = 0;  ///< link time of all items, hidden or not
+  std::vector<std::uint64_t> copies;  ///< for each entry of `options`, how many items of its class take it; empty if infeasible
+  std::uint64_t operations = 0;       ///< work of the search: 1 for each price tried on an option, 100 for each partial selection tried
+};
 
 }  // namespace ballast::inline v0_2

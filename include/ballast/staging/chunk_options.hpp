@@ -13,7 +13,6 @@
 #include <numeric>
 #include <set>
 #include <span>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -116,38 +115,35 @@ inline void require_valid(layer_chain const& chain, chunks_in_flight const& held
   require_valid(chain);
   auto const stages = options.capacity.size();
   require(stages >= 1 && held.held.size() == stages && held.stage_of.size() <= std::size_t{1} << 24, [&] {
-    return "capacity has " + std::to_string(stages) + " and held " + std::to_string(held.held.size()) + " entries, stage_of " +
-           std::to_string(held.stage_of.size()) + "; the first two must be equal and not 0, the last at most 2^24";
+    return sentence("capacity has ", stages, " and held ", held.held.size(), " entries, stage_of ", held.stage_of.size(),
+                    "; the first two must be equal and not 0, the last at most 2^24");
   });
   std::uint64_t most = 1;
   std::vector<std::size_t> chunks(stages);
   for (std::size_t k = 0; k < held.stage_of.size(); ++k) {
     require(held.stage_of[k] < stages,
-            [&] { return entry("stage_of", k, held.stage_of[k]) + " must be below " + std::to_string(stages) + ", the number of stages"; });
+            [&] { return sentence(entry("stage_of", k, held.stage_of[k]), " must be below ", stages, ", the number of stages"); });
     ++chunks[held.stage_of[k]];
   }
   for (std::size_t s = 0; s < stages; ++s) {
-    require(chunks[s] > 0 && !held.held[s].empty() && held.held[s].size() % chunks[s] == 0, [&] {
-      return "held[" + std::to_string(s) + "] has " + std::to_string(held.held[s].size()) + " numbers, no rows for " +
-             std::to_string(chunks[s]) + " chunks";
-    });
+    require(chunks[s] > 0 && !held.held[s].empty() && held.held[s].size() % chunks[s] == 0,
+            [&] { return sentence("held[", s, "] has ", held.held[s].size(), " numbers, no rows for ", chunks[s], " chunks"); });
     for (std::size_t i = 0; i < held.held[s].size(); ++i) {
       most = (std::max)(most, held.held[s][i]);
       require(held.held[s][i] <= std::uint64_t{1} << 32,
-              [&] { return "held[" + std::to_string(s) + "]: " + entry("number", i, held.held[s][i]) + " must be at most 2^32"; });
+              [&] { return sentence("held[", s, "]: ", entry("number", i, held.held[s][i]), " must be at most 2^32"); });
     }
     require(options.capacity[s] >= 0, [&] { return entry("capacity", s, options.capacity[s]) + " must not be negative"; });
   }
   require(options.hidden_percent >= 0 && options.hidden_percent <= 100,
-          [&] { return "hidden_percent = " + std::to_string(options.hidden_percent) + " must be in [0, 100]"; });
+          [&] { return sentence("hidden_percent = ", options.hidden_percent, " must be in [0, 100]"); });
   auto left = (std::uint64_t{1} << 56) / most;
   for (std::size_t r = 0; r < chain.runs.size(); ++r) {
     std::uint64_t largest = 0;
     for (auto const& one : chain.classes[static_cast<std::size_t>(chain.runs.values[r])].options)
       largest = (std::max)(largest, static_cast<std::uint64_t>(one.memory));
-    require(largest == 0 || chain.runs.counts[r] <= left / largest, [&] {
-      return "runs[" + std::to_string(r) + "] brings the bytes of all micro-batches held, " + std::to_string(most) + " at most, above 2^56";
-    });
+    require(largest == 0 || chain.runs.counts[r] <= left / largest,
+            [&] { return sentence("runs[", r, "] brings the bytes of all micro-batches held, ", most, " at most, above 2^56"); });
     left -= largest * chain.runs.counts[r];
   }
 }

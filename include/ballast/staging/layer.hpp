@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,7 +48,7 @@ inline void require_valid(layer_chain const& chain) {
   for (std::size_t r = 0; r < chain.runs.size(); ++r) {
     auto const k = chain.runs.values[r];
     require(k >= 0 && static_cast<std::uint64_t>(k) < chain.classes.size(),
-            [&] { return entry("runs.values", r, k) + " must be in [0, " + std::to_string(chain.classes.size()) + "), the classes"; });
+            [&] { return sentence(entry("runs.values", r, k), " must be in [0, ", chain.classes.size(), "), the classes"); });
     items[static_cast<std::size_t>(k)] += chain.runs.counts[r];
   }
   option_classes all;
@@ -58,15 +57,14 @@ inline void require_valid(layer_chain const& chain) {
     auto const& layer = chain.classes[k];
     auto const count = items[k] == 0 ? 1 : items[k];
     auto const take = [&](std::int64_t& left, std::int64_t value, char const* field) {
-      require(value >= 0 && (value == 0 || count <= static_cast<std::uint64_t>(left / value)), [&] {
-        return "classes[" + std::to_string(k) + "]." + field + " = " + std::to_string(value) + " is negative, or brings the sum above 2^58";
-      });
+      require(value >= 0 && (value == 0 || count <= static_cast<std::uint64_t>(left / value)),
+              [&] { return sentence("classes[", k, "].", field, " = ", value, " is negative, or brings the sum above 2^58"); });
       if (value > 0) left -= static_cast<std::int64_t>(count) * value;
     };
     take(time_left, layer.time, "time");
     take(state_left, layer.state, "state");
     require(layer.working >= 0 && layer.working <= most,
-            [&] { return "classes[" + std::to_string(k) + "].working = " + std::to_string(layer.working) + " must be in [0, 2^58]"; });
+            [&] { return sentence("classes[", k, "].working = ", layer.working, " must be in [0, 2^58]"); });
     all.add(layer.options, count);
   }
   require_valid(all);

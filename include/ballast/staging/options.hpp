@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -33,11 +32,9 @@ struct staging_options {
 /// @throws invalid_input naming the field
 inline void require_valid(staging_options const& options) {
   require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 31,
-          [&] { return "stages = " + std::to_string(options.stages) + " must be in 1 ... 2^31"; });
+          [&] { return sentence("stages = ", options.stages, " must be in 1 ... 2^31"); });
   auto const sized = [&](char const* field, std::size_t size) {
-    require(size == options.stages, [&] {
-      return std::string(field) + " has " + std::to_string(size) + " entries for " + std::to_string(options.stages) + " stages";
-    });
+    require(size == options.stages, [&] { return sentence(field, " has ", size, " entries for ", options.stages, " stages"); });
   };
   sized("capacity", options.capacity.size());
   sized("in_flight", options.in_flight.size());
@@ -47,7 +44,7 @@ inline void require_valid(staging_options const& options) {
             [&] { return entry("in_flight", s, options.in_flight[s]) + " must be in 1 ... 2^32"; });
   }
   require(options.hidden_percent >= 0 && options.hidden_percent <= 100,
-          [&] { return "hidden_percent = " + std::to_string(options.hidden_percent) + " must be in [0, 100]"; });
+          [&] { return sentence("hidden_percent = ", options.hidden_percent, " must be in [0, 100]"); });
 }
 
 /// @brief Returns the most micro-batches that each stage holds under a schedule.
@@ -62,14 +59,12 @@ inline void require_valid(staging_options const& options) {
 template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint64_t> held_by_stage(any_schedule const& schedule, std::uint64_t stages,
                                                               std::uint64_t micro_batches) {
-  require(stages >= 1 && micro_batches >= 1, [&] {
-    return "stages = " + std::to_string(stages) + " and micro_batches = " + std::to_string(micro_batches) + " must be positive";
-  });
+  require(stages >= 1 && micro_batches >= 1,
+          [&] { return sentence("stages = ", stages, " and micro_batches = ", micro_batches, " must be positive"); });
   std::visit(
       [](auto const& s) {
-        require(s.chunks_per_stage() == 1, [&] {
-          return "schedule " + std::string(s.name) + " has " + std::to_string(s.chunks_per_stage()) + " chunks a stage, not 1";
-        });
+        require(s.chunks_per_stage() == 1,
+                [&] { return sentence("schedule ", s.name, " has ", s.chunks_per_stage(), " chunks a stage, not 1"); });
       },
       schedule);
   std::vector<std::uint64_t> out;

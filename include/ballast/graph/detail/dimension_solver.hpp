@@ -5,7 +5,6 @@
 #include <ballast/core/math.hpp>
 #include <ballast/graph/detail/narrow_ranges.hpp>
 #include <ballast/graph/detail/rewriting.hpp>
-#include <ballast/graph/new_dimension.hpp>
 #include <ballast/graph/symbolic.hpp>
 
 #include <algorithm>

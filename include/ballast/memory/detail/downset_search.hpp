@@ -2,9 +2,9 @@
 #pragma once
 #include <ballast/core/search_watch.hpp>
 #include <ballast/memory/detail/downset_walk.hpp>
-#include <ballast/memory/detail/downsets.hpp>
 #include <ballast/memory/detail/lists.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
+#include <ballast/memory/detail/word_sets.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -34,7 +34,7 @@ class downset_search {
 
   // No order needs less than `floor`.
   downset_search(order_problem const& p, bool backwards, std::int64_t floor, std::int64_t below)
-      : p_(p), backwards_(backwards), below_(below), walk_(p, backwards), end_(p, !backwards), sets_(walk_.here().size()) {
+      : p_(p), backwards_(backwards), below_(below), walk_(p, backwards), end_(p, !backwards) {
     auto const peak = (std::max)({floor, walk_.sweep().memory(), end_.sweep().memory()});
     if (peak >= below_) return;
     std::ignore = close_end(peak);
@@ -196,7 +196,7 @@ class downset_search {
   std::int64_t below_, level_ = 0;
   downset_walk<> walk_, end_;
   std::vector<std::pair<std::int64_t, std::size_t>> closed_;  // levels, and how much of the end is closed at each
-  downset_table<> sets_;
+  word_sets<> sets_;
   std::vector<state> state_;
   std::vector<waiting> queue_;
   std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> next_;  // ready operators: peak, change of memory, number

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/memory/detail/downsets.hpp>
 #include <ballast/memory/detail/lists.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
 
@@ -13,6 +12,8 @@
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
+
+using downset = std::vector<std::uint64_t>;  // a set of operators, in bits
 
 // Walks over the sets of operators that can have run, from the first operator on or, undoing them, from the last. In what follows, an
 // operator runs where the walk undoes it, too.

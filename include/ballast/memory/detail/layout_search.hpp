@@ -2,11 +2,10 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/search_watch.hpp>
-#include <ballast/memory/detail/failed_states.hpp>
+#include <ballast/memory/detail/layout_choices.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/detail/layout_state.hpp>
-#include <ballast/memory/detail/section_choice.hpp>
-#include <ballast/memory/detail/value_order.hpp>
+#include <ballast/memory/detail/word_sets.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -62,6 +61,7 @@ class layout_search {
   }
 
  private:
+  static constexpr std::size_t most_failed = std::size_t{1} << 23;  ///< words: 64 MiB
   struct frame {
     std::uint32_t first, last;  ///< its component
     layout_branch branch{};
@@ -119,7 +119,7 @@ class layout_search {
   /// Enters a component. False: it failed before.
   [[nodiscard]] bool enter(std::uint32_t first, std::uint32_t last) {
     write_key(first, last);
-    if (failed_.contains(key_)) return false;
+    if (failed_.find(key_) != failed_.size()) return false;
     ++nodes_;
     frame f{.first = first,
             .last = last,
@@ -209,7 +209,7 @@ class layout_search {
   void leave_failed() {
     auto const f = frames_.back();
     write_key(f.first, f.last);
-    failed_.insert(key_);
+    if (failed_.words() + key_.size() <= most_failed) failed_.insert(key_);
     choices_.resize(f.choices);
     frames_.pop_back();
   }
@@ -219,7 +219,7 @@ class layout_search {
   section_choice<> choice_;
   value_order<> order_;
   search_budget& budget_;
-  failed_states<> failed_;
+  word_sets<> failed_;  ///< components that have failed, as keys
   section_rule rule_ = section_rule::fewest_for_weight;
   std::vector<std::uint32_t> begins_;  ///< of a section: the first piece that begins there or later
   std::vector<frame> frames_;

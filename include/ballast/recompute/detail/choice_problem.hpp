@@ -2,14 +2,12 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/recompute/memory_option.hpp>
-#include <ballast/recompute/selection.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,9 +16,8 @@
 namespace ballast::inline v0_2::detail {
 
 inline void require_valid(selection_options const& asked) {
-  require(asked.budget >= 0, [&] { return "budget = " + std::to_string(asked.budget) + " must not be negative"; });
-  require(asked.hidden_transfer >= 0,
-          [&] { return "hidden_transfer = " + std::to_string(asked.hidden_transfer) + " must not be negative"; });
+  require(asked.budget >= 0, [&] { return sentence("budget = ", asked.budget, " must not be negative"); });
+  require(asked.hidden_transfer >= 0, [&] { return sentence("hidden_transfer = ", asked.hidden_transfer, " must not be negative"); });
 }
 
 /// A useful option: its memory above the least of its class, in units of the common divisor.

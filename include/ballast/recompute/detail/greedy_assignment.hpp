@@ -3,7 +3,7 @@
 #include <ballast/core/status.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/recompute/detail/choice_problem.hpp>
-#include <ballast/recompute/selection.hpp>
+#include <ballast/recompute/memory_option.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/graph/graph.hpp>
-#include <ballast/recompute/graph/memory_event.hpp>
+#include <ballast/recompute/graph/eviction_plan.hpp>
 
 #include <cstddef>
 #include <cstdint>

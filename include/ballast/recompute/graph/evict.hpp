@@ -6,12 +6,10 @@
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/graph/detail/evictor.hpp>
 #include <ballast/recompute/graph/eviction_plan.hpp>
-#include <ballast/recompute/graph/memory_event.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -64,9 +62,9 @@ struct eviction {
 /// The run-time part of rematerialisation in BladeDISC++, arXiv 2412.16985, section 4.
 template <class = when_called>
 [[nodiscard]] eviction evict(eviction_plan const& plan, std::span<std::int64_t const> values, evict_options const& options) {
-  require(options.limit >= 0, [&] { return "limit = " + std::to_string(options.limit) + " must not be negative"; });
+  require(options.limit >= 0, [&] { return sentence("limit = ", options.limit, " must not be negative"); });
   require(options.time_per_megabyte >= 0,
-          [&] { return "time_per_megabyte = " + std::to_string(options.time_per_megabyte) + " must not be negative"; });
+          [&] { return sentence("time_per_megabyte = ", options.time_per_megabyte, " must not be negative"); });
   detail::eviction_numbers const numbers(plan, values, options.time_per_megabyte, options.recompute);
   eviction out;
   out.memory.lower_bound = numbers.least_memory();

@@ -2,14 +2,15 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/graph/check.hpp>
 #include <ballast/graph/graph.hpp>
 #include <ballast/graph/symbolic.hpp>
-#include <ballast/recompute/graph/detail/eviction_rows.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -19,6 +20,101 @@
 /// @brief `plan_evictions`: which operators could make a tensor again, found once, before the dimensions of batches are known.
 
 namespace ballast::inline v0_2 {
+
+/// @brief A step of a run of a graph. Memory is named by the tensor that owns it (`graph_uses::memory`).
+struct memory_event {
+  /// @brief What is done.
+  enum class action : std::uint8_t {
+    run,    ///< the operator runs for the first time and makes its outputs
+    rerun,  ///< the operator runs again and makes those of its outputs that are not in memory
+    drop,   ///< the memory is freed
+    store,  ///< the memory is copied to the host and freed
+    load,   ///< the memory is allocated and copied from the host
+  };
+  action what = action::run;  ///< what is done
+  std::uint32_t index = 0;    ///< index of an operator (run, rerun) or of the tensor that owns the memory
+
+  friend constexpr bool operator==(memory_event const&, memory_event const&) = default;
+};
+
+namespace detail {
+
+/// A graph in an order, without its sizes: when memory is made, read and overwritten. Steps count the operators of the order; memory is
+/// named by the tensor that owns it.
+struct eviction_rows {
+  static constexpr auto never = (std::numeric_limits<std::uint32_t>::max)();
+
+  std::vector<std::uint32_t> order, step;  // operators by step, and the step of each operator
+  groups<std::uint32_t> reads, makes;      // memories, of each operator
+  groups<std::uint32_t> uses;              // of each memory, the steps that read it, ascending
+  std::vector<std::uint32_t> maker;        // of each memory, the operator that makes it, or `graph_uses::none`
+  std::vector<char> kept;                  // whether a memory is needed at the end
+  std::vector<char> fixed;                 // whether a memory is never evicted: it is kept or changed in place
+  std::vector<std::uint32_t> valid_until;  // of each operator, the step of the first that overwrites what it reads; 0: it cannot run again
+
+  template <class Number>
+  eviction_rows(basic_graph<Number> const& g, std::span<std::uint32_t const> in) : order(in.begin(), in.end()) {
+    auto const found = uses_of(g);
+    place(g.size());
+    auto const count = g.tensors.size();
+    kept.assign(count, 0);
+    fixed.assign(count, 0);
+    std::vector<std::uint32_t> lost(count, never);  // step at which the content of a tensor is overwritten
+    for (std::uint32_t t = 0; t < count; ++t) {
+      auto const m = found.memory[t];
+      if (g.tensors[t].kept) kept[m] = 1;
+      if (g.tensors[t].kept || g.tensors[t].in_place) fixed[m] = 1;
+      if (!g.tensors[t].in_place || g.tensors[t].shares == graph_tensor<Number>::own) continue;
+      auto& at = lost[found.content[g.tensors[t].shares]];
+      at = (std::min)(at, step[found.maker[t]]);
+    }
+    std::vector<std::vector<std::uint32_t>> readers(count);
+    for (std::uint32_t v = 0; v < g.size(); ++v) {
+      std::vector<std::uint32_t> read, made;
+      auto until = never;
+      for (auto const t : g.inputs[v]) {
+        read.push_back(found.memory[t]);
+        until = (std::min)(until, lost[found.content[t]]);
+        auto const by = found.maker[t];
+        require(by == graph_uses::none || step[by] < step[v],
+                [&] { return sentence("order runs operator ", v, " before operator ", by, ", whose tensor it reads"); });
+        require(lost[found.content[t]] >= step[v],
+                [&] { return sentence("order runs operator ", v, " after what it reads is overwritten"); });
+      }
+      for (auto const t : g.outputs[v]) {
+        if (found.memory[t] == t) made.push_back(t);
+        until = g.tensors[t].in_place ? 0 : (std::min)(until, lost[t]);  // nor may it undo a change in place of what it made
+      }
+      std::sort(read.begin(), read.end());
+      read.erase(std::unique(read.begin(), read.end()), read.end());
+      for (auto const m : read) readers[m].push_back(step[v]);
+      reads.push_back(read);
+      makes.push_back(made);
+      valid_until.push_back(until);
+    }
+    for (std::uint32_t m = 0; m < count; ++m) {
+      std::sort(readers[m].begin(), readers[m].end());
+      uses.push_back(readers[m]);
+      maker.push_back(found.memory[m] == m ? found.maker[m] : graph_uses::none);
+    }
+  }
+  [[nodiscard]] std::size_t memories() const noexcept { return maker.size(); }
+  /// Whether a memory is there before the first step, and somebody needs it.
+  [[nodiscard]] bool at_start(std::uint32_t m) const { return maker[m] == graph_uses::none && (kept[m] != 0 || !uses[m].empty()); }
+
+ private:
+  void place(std::size_t operators) {
+    require(order.size() == operators, [&] { return sentence("order has ", order.size(), " entries for ", operators, " operators"); });
+    step.assign(operators, never);
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+      require(order[i] < operators && step[order[i]] == never,
+              [&] { return entry("order", i, order[i]) + " is no operator, or runs twice"; });
+      step[order[i]] = i;
+    }
+  }
+};
+
+}  // namespace detail
 
 /// @brief A way to make a memory again for its next reader.
 struct recompute_subgraph {
@@ -131,12 +227,11 @@ template <class = when_called>
 [[nodiscard]] eviction_plan plan_evictions(basic_graph<symbolic> const& g, std::span<dimension const> dimensions,
                                            std::span<std::uint32_t const> order, subgraph_options const& options = {}) {
   require_valid(g);
-  require(options.operators > 0, [] { return std::string("plan_evictions: a subgraph has at least 1 operator"); });
+  require(options.operators > 0, [] { return "plan_evictions: a subgraph has at least 1 operator"; });
   eviction_plan out{{dimensions.begin(), dimensions.end()}, {}, {}, {}, {}, detail::eviction_rows(g, order)};
   auto const add = [&](std::vector<symbolic>& to, symbolic const& p, char const* what, std::size_t i) {
-    require(p.bounds(dimensions).low >= 0, [&] {
-      return std::string(what) + "[" + std::to_string(i) + "] holds " + to_string(p, dimensions) + ", which may be negative";
-    });
+    require(p.bounds(dimensions).low >= 0,
+            [&] { return sentence(what, "[", i, "] holds ", to_string(p, dimensions), ", which may be negative"); });
     to.push_back(p);
   };
   for (std::size_t t = 0; t < g.tensors.size(); ++t) add(out.bytes, g.tensors[t].bytes, "tensors", t);

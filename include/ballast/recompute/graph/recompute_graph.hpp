@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <stop_token>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -101,12 +100,12 @@ template <graph_peak Peak, graph_peak Bound>
 [[nodiscard]] graph_recompute recompute_graph(graph const& g, std::int64_t budget, Peak const& peak, Bound const& bound,
                                               graph_recompute_limits const& limits = {}) {
   require_valid(g);
-  require(budget >= 0, [&] { return "budget = " + std::to_string(budget) + " must not be negative"; });
-  require(limits.evaluations > 0, [] { return std::string("evaluations must be at least 1"); });
+  require(budget >= 0, [&] { return sentence("budget = ", budget, " must not be negative"); });
+  require(limits.evaluations > 0, [] { return "evaluations must be at least 1"; });
   std::int64_t bytes = 0, time = 0;
   for (auto const& t : g.tensors) bytes += t.bytes;
   for (auto const& o : g.operators) time += o.time;
-  require((std::max)(bytes, time) < std::int64_t{1} << 61, [] { return std::string("all bytes and all times must be below 2^61"); });
+  require((std::max)(bytes, time) < std::int64_t{1} << 61, [] { return "all bytes and all times must be below 2^61"; });
   detail::graph_rewriter<> const rewriter(g);
   detail::graph_choice<Peak, Bound> choice(rewriter, budget, peak, bound,
                                            {.work = limits.evaluations, .stop = limits.stop, .progress = limits.progress});

@@ -3,7 +3,6 @@
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/choose.hpp>
 #include <ballast/recompute/memory_option.hpp>
-#include <ballast/recompute/selection.hpp>
 #include <ballast/staging/detail/chunk_table.hpp>
 #include <ballast/staging/result.hpp>
 

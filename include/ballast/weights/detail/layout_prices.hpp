@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,33 +41,33 @@ constexpr void require_valid(layout_setting const& o) {
 /// Throws unless the chain names its blocks, and they close what they open.
 template <class = when_called>
 void require_valid(layout_chain const& chain) {
-  auto const place = [](std::size_t b, std::size_t v) { return "blocks[" + std::to_string(b) + "][" + std::to_string(v) + "]"; };
+  auto const place = [](std::size_t b, std::size_t v) { return sentence("blocks[", b, "][", v, "]"); };
   for (std::size_t b = 0; b < chain.blocks.size(); ++b) {
     bool open = false;
-    require(!chain.blocks[b].empty(), [&] { return "blocks[" + std::to_string(b) + "] is empty"; });
+    require(!chain.blocks[b].empty(), [&] { return sentence("blocks[", b, "] is empty"); });
     for (std::size_t v = 0; v < chain.blocks[b].size(); ++v) {
       auto const& o = chain.blocks[b][v];
       require(!(o.opens && open) && !(o.closes && !open && !o.opens),
               [&] { return place(b, v) + (o.opens ? " opens what is open" : " closes what is not open"); });
       open = (open || o.opens) && !o.closes;
       for (auto const n : {o.width, o.makes, o.kept, o.units, o.flops})
-        require(n >= 0 && n <= std::int64_t{1} << 40, [&] { return place(b, v) + " has " + std::to_string(n) + ", not in [0, 2^40]"; });
+        require(n >= 0 && n <= std::int64_t{1} << 40, [&] { return sentence(place(b, v), " has ", n, ", not in [0, 2^40]"); });
       auto const matrices = o.rule == layout_rule::weights;
       require(o.weights.size() <= 4 && (!matrices || !o.weights.empty()),
-              [&] { return place(b, v) + " has " + std::to_string(o.weights.size()) + " weights"; });
+              [&] { return sentence(place(b, v), " has ", o.weights.size(), " weights"); });
       for (auto const& w : o.weights) {
         require(matrices != (w.kind == weight_kind::vector),
                 [&] { return place(b, v) + (matrices ? " has a vector beside matrices" : " has a matrix, but not layout_rule::weights"); });
         for (auto const n : {w.in, w.out, w.matrices, w.visited, w.sent})
-          require(n >= 0 && n <= 1 << 24, [&] { return place(b, v) + " has a weight with " + std::to_string(n) + ", not in [0, 2^24]"; });
+          require(n >= 0 && n <= 1 << 24, [&] { return sentence(place(b, v), " has a weight with ", n, ", not in [0, 2^24]"); });
         require(w.row_units >= 0 && w.column_units >= 0, [&] { return place(b, v) + " has a weight with negative units"; });
       }
     }
-    require(!open, [&] { return "blocks[" + std::to_string(b) + "] does not close what it opens"; });
+    require(!open, [&] { return sentence("blocks[", b, "] does not close what it opens"); });
   }
   for (std::size_t r = 0; r < chain.runs.size(); ++r) {
     require(chain.runs[r].block < chain.blocks.size(), [&] { return entry("runs", r, chain.runs[r].block) + " is no block"; });
-    require(chain.runs[r].count > 0, [&] { return "runs[" + std::to_string(r) + "].count = 0 must be positive"; });
+    require(chain.runs[r].count > 0, [&] { return sentence("runs[", r, "].count = 0 must be positive"); });
   }
 }
 
@@ -79,12 +78,12 @@ struct layout_price {
 
 /// A sum that must stay below 2^62.
 [[nodiscard]] constexpr std::int64_t layout_sum(std::int64_t a, std::int64_t b) {
-  require(a < (std::int64_t{1} << 62) - b, [] { return std::string("a plan takes 2^62 picoseconds or bytes, or more"); });
+  require(a < (std::int64_t{1} << 62) - b, [] { return "a plan takes 2^62 picoseconds or bytes, or more"; });
   return a + b;
 }
 [[nodiscard]] constexpr std::int64_t layout_product(std::int64_t a, std::int64_t b) {
   auto const p = checked(a) * checked(b);
-  require(p.fits() && p.value < std::int64_t{1} << 62, [] { return std::string("a plan takes 2^62 picoseconds or bytes, or more"); });
+  require(p.fits() && p.value < std::int64_t{1} << 62, [] { return "a plan takes 2^62 picoseconds or bytes, or more"; });
   return p.value;
 }
 
@@ -123,9 +122,9 @@ class layout_prices {
     auto const all = layout_product(flops, o_.tokens);
     auto const each = static_cast<std::uint64_t>(split ? divide_up(all, o_.devices) : all);
     auto const rate = static_cast<std::uint64_t>(o_.flops_per_s);
-    require(multiply(each, 3'000'000'000'000).high < rate, [] { return std::string("an operator takes 2^62 picoseconds or more"); });
+    require(multiply(each, 3'000'000'000'000).high < rate, [] { return "an operator takes 2^62 picoseconds or more"; });
     auto const time = multiply_divide_up(each, 3'000'000'000'000, rate);
-    require(time < std::uint64_t{1} << 62, [] { return std::string("an operator takes 2^62 picoseconds or more"); });
+    require(time < std::uint64_t{1} << 62, [] { return "an operator takes 2^62 picoseconds or more"; });
     return layout_product(static_cast<std::int64_t>(time), o_.passes);
   }
   /// Bytes that are kept of `numbers` of each token.

@@ -4,7 +4,6 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/recompute/graph/detail/eviction_rows.hpp>
 #include <ballast/recompute/graph/eviction_plan.hpp>
 
 #include <algorithm>
@@ -33,7 +32,7 @@ class eviction_numbers {
   eviction_numbers(eviction_plan const& p, std::span<std::int64_t const> values, std::int64_t time_per_megabyte, bool recompute)
       : plan(p), rows(p.rows) {
     require(values.size() == p.dimensions.size(),
-            [&] { return std::to_string(values.size()) + " values for " + std::to_string(p.dimensions.size()) + " dimensions"; });
+            [&] { return sentence(values.size(), " values for ", p.dimensions.size(), " dimensions"); });
     for (std::size_t d = 0; d < values.size(); ++d)
       require(values[d] >= p.dimensions[d].low && values[d] <= p.dimensions[d].high,
               [&] { return entry("values", d, values[d]) + " is outside the range of " + p.dimensions[d].name; });

@@ -3,7 +3,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/recompute/graph/detail/eviction_numbers.hpp>
-#include <ballast/recompute/graph/memory_event.hpp>
+#include <ballast/recompute/graph/eviction_plan.hpp>
 
 #include <algorithm>
 #include <cstddef>
