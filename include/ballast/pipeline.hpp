@@ -20,10 +20,8 @@
 #include <ballast/pipeline/list_schedule.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/prefetch.hpp>
-#include <ballast/pipeline/prefetch_bound.hpp>
 #include <ballast/pipeline/prefetch_layer.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/search_order.hpp>
 #include <ballast/pipeline/simulate.hpp>
 #include <ballast/pipeline/tasks.hpp>
-#include <ballast/pipeline/work.hpp>

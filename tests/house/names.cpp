@@ -46,7 +46,6 @@ std::set<std::string> const data{
     "partition/workspace",
     "pipeline/result",
     "pipeline/tasks",
-    "pipeline/work",
     "plan/costed_samples",
     "plan/searched_settings",
     "sharding/fault",

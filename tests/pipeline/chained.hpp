@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/pipeline/work.hpp>
+#include <ballast/pipeline/tasks.hpp>
 
 #include "suite.hpp"
 

@@ -3,7 +3,7 @@
 #include <ballast/core/random.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
-#include <ballast/pipeline/work.hpp>
+#include <ballast/pipeline/tasks.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"

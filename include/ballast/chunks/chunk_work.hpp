@@ -5,7 +5,7 @@
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/pipeline/work.hpp>
+#include <ballast/pipeline/tasks.hpp>
 
 #include <cstddef>
 #include <cstdint>

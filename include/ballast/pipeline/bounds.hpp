@@ -7,13 +7,12 @@
 #include <ballast/pipeline/detail/stage_bound.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/result.hpp>
-#include <ballast/pipeline/work.hpp>
+#include <ballast/pipeline/tasks.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -41,7 +40,7 @@ namespace ballast::inline v0_2 {
 template <stage_work_model Work>
 [[nodiscard]] makespan_bound pipeline_lower_bound(std::span<std::uint32_t const> stage_of, std::uint64_t micro_batches, bool split,
                                                   Work const& work) {
-  require(!stage_of.empty() && micro_batches > 0, [] { return std::string("there must be at least one virtual stage and micro-batch"); });
+  require(!stage_of.empty() && micro_batches > 0, [] { return "there must be at least one virtual stage and micro-batch"; });
   detail::work_table table;
   table.load(stage_of.size(), static_cast<std::size_t>(micro_batches), work);
   std::vector<detail::stage_bound> scratch;
@@ -73,7 +72,7 @@ template <stage_work_model Work>
 /// 1989; Jackson 1955.
 template <stage_work_model Work>
 [[nodiscard]] makespan_bound pipeline_lower_bound(groups<std::uint32_t> const& chains, std::uint64_t stages, Work const& work) {
-  require(stages > 0 && !chains.members.empty(), [] { return std::string("there must be at least one stage and micro-batch"); });
+  require(stages > 0 && !chains.members.empty(), [] { return "there must be at least one stage and micro-batch"; });
   std::vector<detail::chain_place> places;
   detail::place_chains(chains, chains.members.size(), "chains", places);
   detail::work_table table;

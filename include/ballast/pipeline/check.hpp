@@ -6,13 +6,11 @@
 #include <ballast/core/verdict.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/tasks.hpp>
-#include <ballast/pipeline/work.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -91,12 +89,12 @@ class timeline_rules {
     for (std::size_t c = 0; c < chains.size(); ++c)
       for (std::size_t i = 0; i < chains[c].size(); ++i, ++members) {
         auto const m = std::size_t{chains[c][i]};
-        require(m < micros_ && !seen[m], [&] { return "chains: micro-batch " + std::to_string(m) + " is listed twice, or there is none"; });
+        require(m < micros_ && !seen[m], [&] { return sentence("chains: micro-batch ", m, " is listed twice, or there is none"); });
         seen[m] = true;
         if (i > 0) before[m] = chains[c][i - 1];
         if (i + 1 < chains[c].size()) after[m] = chains[c][i + 1];
       }
-    require(members == micros_, [] { return std::string("chains must hold every micro-batch once"); });
+    require(members == micros_, [] { return "chains must hold every micro-batch once"; });
     for (std::size_t i = 0; i < timeline_.events.size(); ++i) {
       auto const& e = timeline_.events[i];
       if (e.pass == pipeline_pass::weight) continue;

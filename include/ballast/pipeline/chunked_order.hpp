@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 /// @file
@@ -45,9 +44,8 @@ template <class = when_called>
 [[nodiscard]] inline pipeline_order chunked_order(std::uint64_t stages, groups<std::uint32_t> const& chains) {
   constexpr auto most = (std::numeric_limits<std::uint32_t>::max)();
   auto const count = chains.members.size();
-  require(stages > 0 && stages <= most, [&] { return "stages = " + std::to_string(stages) + " must be in 1 ... 2^32 - 1"; });
-  require(count > 0 && count <= most,
-          [&] { return "chains holds " + std::to_string(count) + " micro-batches: there must be 1 ... 2^32 - 1"; });
+  require(stages > 0 && stages <= most, [&] { return sentence("stages = ", stages, " must be in 1 ... 2^32 - 1"); });
+  require(count > 0 && count <= most, [&] { return sentence("chains holds ", count, " micro-batches: there must be 1 ... 2^32 - 1"); });
   std::vector<detail::chain_place> places;
   detail::place_chains(chains, count, "chains", places);
 

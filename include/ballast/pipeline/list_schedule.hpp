@@ -10,7 +10,6 @@
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/tasks.hpp>
-#include <ballast/pipeline/work.hpp>
 
 #include <cstddef>
 #include <cstdint>

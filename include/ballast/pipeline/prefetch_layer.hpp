@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -62,16 +61,14 @@ struct prefetch_timeline {
 /// @param buffers  number of buffers
 /// @throws invalid_input naming the entry
 inline void require_valid(std::span<prefetch_layer const> layers, std::uint64_t buffers) {
-  require(layers.size() < std::size_t{1} << 31, [&] { return std::to_string(layers.size()) + " layers are 2^31 or more"; });
-  require(buffers >= 1 && buffers < std::uint64_t{1} << 31,
-          [&] { return "buffers = " + std::to_string(buffers) + " must be in 1 ... 2^31 - 1"; });
+  require(layers.size() < std::size_t{1} << 31, [&] { return sentence(layers.size(), " layers are 2^31 or more"); });
+  require(buffers >= 1 && buffers < std::uint64_t{1} << 31, [&] { return sentence("buffers = ", buffers, " must be in 1 ... 2^31 - 1"); });
   auto left = std::int64_t{1} << 58;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     auto const& l = layers[i];
     auto const take = [&](std::int64_t value, std::int64_t times, char const* field) {
-      require(value >= 0 && value <= left / times, [&] {
-        return "layers[" + std::to_string(i) + "]." + field + " = " + std::to_string(value) + " is negative, or brings the sum above 2^58";
-      });
+      require(value >= 0 && value <= left / times,
+              [&] { return sentence("layers[", i, "].", field, " = ", value, " is negative, or brings the sum above 2^58"); });
       left -= times * value;
     };
     take(l.forward, 1, "forward");
@@ -80,8 +77,7 @@ inline void require_valid(std::span<prefetch_layer const> layers, std::uint64_t 
     take(l.store, 1, "store");
     take(l.update, 1, "update");
     take(l.give_back, 1, "give_back");
-    require(l.loaded || l.load == 0,
-            [&] { return "layers[" + std::to_string(i) + "].load = " + std::to_string(l.load) + " of a layer that is not loaded"; });
+    require(l.loaded || l.load == 0, [&] { return sentence("layers[", i, "].load = ", l.load, " of a layer that is not loaded"); });
   }
 }
 

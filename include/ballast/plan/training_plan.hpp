@@ -5,7 +5,7 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/pipeline/result.hpp>
-#include <ballast/pipeline/work.hpp>
+#include <ballast/pipeline/tasks.hpp>
 #include <ballast/plan/shortage.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/result.hpp>

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 // What limits each stage of a list schedule, from checked arguments.
@@ -23,18 +22,16 @@ template <class = when_called>
                                             std::span<std::int64_t const> capacity, std::span<std::int64_t const> warm_up,
                                             std::vector<chain_place>& places) {
   constexpr auto most = (std::numeric_limits<std::uint32_t>::max)();
-  require(stages > 0 && stages <= most, [&] { return "stages = " + std::to_string(stages) + " must be in 1 ... 2^32 - 1"; });
+  require(stages > 0 && stages <= most, [&] { return sentence("stages = ", stages, " must be in 1 ... 2^32 - 1"); });
   auto const each = [&](char const* name, std::span<std::int64_t const> of) {
-    require(of.empty() || of.size() == stages, [&] {
-      return std::string(name) + " has " + std::to_string(of.size()) + " entries, which is neither none nor one for each of " +
-             std::to_string(stages) + " stages";
-    });
+    require(of.empty() || of.size() == stages,
+            [&] { return sentence(name, " has ", of.size(), " entries, which is neither none nor one for each of ", stages, " stages"); });
     for (std::size_t s = 0; s < of.size(); ++s) require(of[s] >= 0, [&] { return entry(name, s, of[s]) + " must not be negative"; });
   };
   each("capacity", capacity);
   each("warm_up", warm_up);
   require(!chains.members.empty() && chains.members.size() <= most,
-          [&] { return "chains holds " + std::to_string(chains.members.size()) + " micro-batches: there must be 1 ... 2^32 - 1"; });
+          [&] { return sentence("chains holds ", chains.members.size(), " micro-batches: there must be 1 ... 2^32 - 1"); });
   place_chains(chains, chains.members.size(), "chains", places);
   return static_cast<std::size_t>(stages);
 }

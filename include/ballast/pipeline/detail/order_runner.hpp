@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 /// @file
@@ -86,8 +85,8 @@ class order_runner {
       auto& state = memory_.stages[s];
       require(state.next == order_.offsets[s + 1], [&] {
         auto const task = order_.tasks[state.next];
-        return "order: stage " + std::to_string(s) + " waits for ever at tasks[" + std::to_string(state.next) + "] (micro-batch " +
-               std::to_string(task.micro_batch) + " on virtual stage " + std::to_string(task.virtual_stage) + ")";
+        return sentence("order: stage ", s, " waits for ever at tasks[", state.next, "] (micro-batch ", task.micro_batch,
+                        " on virtual stage ", task.virtual_stage, ")");
       });
       auto& figures = out_.stages[s];
       while (state.first_pending != state.last_pending) fill_one(state, figures, s);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
-#include <ballast/pipeline/work.hpp>
+#include <ballast/pipeline/tasks.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 /// @file
@@ -41,12 +40,10 @@ struct work_table {
         auto const w = static_cast<stage_work>(work(std::uint64_t{s}, std::uint64_t{m}));
         auto const all = w.forward | w.backward | w.weight | w.recompute | w.transfer | w.kept | w.recomputed | w.residue;
         auto const any = static_cast<std::uint64_t>(all);
-        require(all >= 0 && add(time, any, w.forward, w.backward, w.weight, w.recompute, w.transfer, w.transfer) &&
-                    add(bytes, any, w.kept, w.recomputed, w.residue),
-                [&] {
-                  return "work(" + std::to_string(s) + ", " + std::to_string(m) + ") has " +
-                         (all < 0 ? "a negative member" : "members that bring a sum to 2^63");
-                });
+        require(
+            all >= 0 && add(time, any, w.forward, w.backward, w.weight, w.recompute, w.transfer, w.transfer) &&
+                add(bytes, any, w.kept, w.recomputed, w.residue),
+            [&] { return sentence("work(", s, ", ", m, ") has ", all < 0 ? "a negative member" : "members that bring a sum to 2^63"); });
         works[cell++] = w;
       }
     }

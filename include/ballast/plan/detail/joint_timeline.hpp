@@ -4,7 +4,6 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/pipeline/tasks.hpp>
-#include <ballast/pipeline/work.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/simulate.hpp>
-#include <ballast/pipeline/work.hpp>
+#include <ballast/pipeline/tasks.hpp>
 #include <ballast/plan/detail/joined_stages.hpp>
 #include <ballast/plan/detail/joint_timeline.hpp>
 #include <ballast/plan/training_plan.hpp>
@@ -21,7 +21,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -110,7 +109,7 @@ class step_timer {
       auto const at = std::max_element(makespans.begin(), makespans.end());
       auto const step = first.empty() ? *at : (std::max)(*at, joint_makespan(steps, s, first));
       require(step + end_ <= (std::numeric_limits<std::int64_t>::max)() / devices - out.time.value,
-              [&] { return "step " + std::to_string(s) + " brings the time of all devices to 2^63 nanoseconds"; });
+              [&] { return sentence("step ", s, " brings the time of all devices to 2^63 nanoseconds"); });
       for (auto const makespan : makespans) out.shares.waiting += (step - makespan) * static_cast<std::int64_t>(ends_.size());
       for (auto const& end : ends_) {
         out.shares.exchange += end.exchange * static_cast<std::int64_t>(ranks);
