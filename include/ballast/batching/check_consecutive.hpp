@@ -3,7 +3,6 @@
 #include <ballast/batching/consecutive_options.hpp>
 #include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/config.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
 

@@ -7,7 +7,6 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/lengths.hpp>

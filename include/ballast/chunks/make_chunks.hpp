@@ -3,7 +3,6 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/executor.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/kept_memory.hpp>
 #include <ballast/core/lengths.hpp>

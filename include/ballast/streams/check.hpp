@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/config.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/streams/stream_step.hpp>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/groups.hpp>
-#include <ballast/core/version.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/consecutive_options.hpp>
 #include <ballast/core/error.hpp>
 
 #include <algorithm>

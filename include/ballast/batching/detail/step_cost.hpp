@@ -3,7 +3,6 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/weighed_samples.hpp>
-#include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/sort.hpp>

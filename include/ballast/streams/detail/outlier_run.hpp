@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/version.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>

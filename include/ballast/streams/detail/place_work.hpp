@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/least_of.hpp>
-#include <ballast/core/version.hpp>
 
 #include <algorithm>
 #include <cstddef>
