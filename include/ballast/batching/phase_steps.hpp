@@ -61,28 +61,22 @@ class phase_redealer {
   /// One step, or one row of its places. Items are positions in `in_`, since a sample may be repeated.
   void redeal(std::size_t s, std::size_t row) {
     in_.clear();
-    place_.clear();
+    place_.resize(ranks_ * each_);
     groups<Index> given;
-    auto fewest = each_;
-    for (std::size_t r = 0; r < ranks_; ++r) {
-      std::size_t taken = 0;
-      for (std::size_t m = 0; m < each_; ++m) {
-        auto const pack = plan_.at(s, r, rows_ == 1 ? m : row);
-        std::vector<Index> bin;
-        place_.push_back(pack);
-        if (pack != plan_.none) {
-          ++taken;
-          bin.resize(contents_[pack].size());
-          std::iota(bin.begin(), bin.end(), static_cast<Index>(in_.size()));
-          in_.insert(in_.end(), contents_[pack].begin(), contents_[pack].end());
-        }
-        given.push_back(bin);
+    std::vector<std::size_t> taken(ranks_, 0);
+    for (std::size_t k = 0; k < place_.size(); ++k) {
+      auto const pack = place_[k] = plan_.at(s, k / each_, rows_ == 1 ? k % each_ : row);
+      if (pack != plan_.none) {
+        ++taken[k / each_];
+        in_.insert(in_.end(), contents_[pack].begin(), contents_[pack].end());
       }
-      fewest = (std::min)(fewest, taken);
+      given.offsets.push_back(in_.size());
     }
     if (in_.empty()) return;
-    std::vector<Index> items(in_.size());
+    auto& items = given.members;
+    items.resize(in_.size());
     std::iota(items.begin(), items.end(), Index{0});
+    auto const fewest = *std::min_element(taken.begin(), taken.end());
     auto const costs = [&](std::int64_t i) { return std::span(costs_).subspan(in_[static_cast<std::size_t>(i)] * p_, p_); };
     auto const size = [&](std::int64_t i) { return samples_.tokens[in_[static_cast<std::size_t>(i)]]; };
     phase_options const options{.sets = ranks_, .capacity = o_.capacity, .bins = each_};
