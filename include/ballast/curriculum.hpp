@@ -20,4 +20,3 @@
 #include <ballast/curriculum/options.hpp>
 #include <ballast/curriculum/phase_switch.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
-#include <ballast/curriculum/result.hpp>

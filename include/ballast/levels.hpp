@@ -21,5 +21,4 @@
 #include <ballast/levels/options.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/levels/plan.hpp>
-#include <ballast/levels/result.hpp>
 #include <ballast/levels/steps.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/verdict.hpp>
 #include <ballast/curriculum/options.hpp>
-#include <ballast/curriculum/result.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,6 @@
 #include <ballast/core/random.hpp>
 #include <ballast/curriculum/apportion.hpp>
 #include <ballast/curriculum/options.hpp>
-#include <ballast/curriculum/result.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/cost/level_time.hpp>
-#include <ballast/levels/result.hpp>
+#include <ballast/levels/options.hpp>
 
 #include <cstddef>
 #include <cstdint>

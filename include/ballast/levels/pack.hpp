@@ -8,7 +8,6 @@
 #include <ballast/core/wide.hpp>
 #include <ballast/levels/fill.hpp>
 #include <ballast/levels/options.hpp>
-#include <ballast/levels/result.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/oversize.hpp>

@@ -10,7 +10,6 @@
 #include <ballast/levels/figures.hpp>
 #include <ballast/levels/options.hpp>
 #include <ballast/levels/pack.hpp>
-#include <ballast/levels/result.hpp>
 #include <ballast/levels/steps.hpp>
 
 #include <algorithm>

@@ -10,9 +10,8 @@
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/cost/polynomial.hpp>
-#include <ballast/curriculum/result.hpp>
+#include <ballast/curriculum/options.hpp>
 #include <ballast/levels/options.hpp>
-#include <ballast/levels/result.hpp>
 
 #include <algorithm>
 #include <cstddef>

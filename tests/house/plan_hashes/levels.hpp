@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/curriculum/result.hpp>
+#include <ballast/curriculum/options.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/levels/steps.hpp>
 

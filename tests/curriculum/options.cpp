@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
-#include <ballast/curriculum/result.hpp>
+#include <ballast/curriculum/options.hpp>
 
 #include "support/catch.hpp"
 
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace test_curriculum_result {
+namespace test_curriculum_options {
 
 TEST_CASE("curriculum_plan: a place gives all that a trainer needs") {
   ballast::curriculum_plan const plan{
@@ -55,4 +55,4 @@ TEST_CASE("hash of a curriculum: source and index of every step") {
   CHECK(ballast::hash(plan) == h.value());
 }
 
-}  // namespace test_curriculum_result
+}  // namespace test_curriculum_options
