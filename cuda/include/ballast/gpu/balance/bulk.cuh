@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 /// @file
@@ -35,15 +34,13 @@ namespace ballast::inline v0_2::gpu {
   auto const kinds = classes.lengths.size();
   std::vector<std::uint64_t> place(kinds + 1), held(kinds);  // by class, shortest last: where its runs begin
   for (auto const& r : plan.runs) {
-    require(r.item_class < kinds, [&] { return "a run holds class " + std::to_string(r.item_class) + " of " + std::to_string(kinds); });
+    require(r.item_class < kinds, [&] { return sentence("a run holds class ", r.item_class, " of ", kinds); });
     ++place[kinds - static_cast<std::size_t>(r.item_class)];
     held[static_cast<std::size_t>(r.item_class)] += r.count;
   }
   for (std::size_t c = 0; c < kinds; ++c) {
-    require(held[c] == classes.counts[c], [&] {
-      return "the runs of class " + std::to_string(c) + " hold " + std::to_string(held[c]) + " of " + std::to_string(classes.counts[c]) +
-             " samples";
-    });
+    require(held[c] == classes.counts[c],
+            [&] { return sentence("the runs of class ", c, " hold ", held[c], " of ", classes.counts[c], " samples"); });
     place[c + 1] += place[c];
   }
   std::vector<set_run> runs(plan.runs.size() + 1);
@@ -121,8 +118,7 @@ template <index_type Index = std::uint32_t, class On, integer Len>
 template <index_type Index = std::uint32_t, class On, integer Len, cost_model Cost>
 [[nodiscard]] balance_runs bulk_longest_processing_time(On on, Len const* lengths, std::uint64_t count, std::int64_t longest,
                                                         std::uint64_t sets, Cost const& cost, std::uint32_t* set_of) {
-  require(longest >= 1 && longest <= std::int64_t{1} << 24,
-          [&] { return "longest = " + std::to_string(longest) + " must be in 1 ... 2^24"; });
+  require(longest >= 1 && longest <= std::int64_t{1} << 24, [&] { return sentence("longest = ", longest, " must be in 1 ... 2^24"); });
   require_index<Index>(count, "samples");
   auto const n = static_cast<std::size_t>(count), kinds = static_cast<std::size_t>(longest) + 1;
   array<std::uint64_t, On> const bad(on, 1), above(on, kinds);
@@ -138,7 +134,7 @@ template <index_type Index = std::uint32_t, class On, integer Len, cost_model Co
 
   auto const first_bad = fetch_one(on, bad.data());
   require(first_bad == none_bad,
-          [&] { return entry("lengths", first_bad, fetch_one(on, lengths + first_bad)) + " is not in 1 ... " + std::to_string(longest); });
+          [&] { return sentence(entry("lengths", first_bad, fetch_one(on, lengths + first_bad)), " is not in 1 ... ", longest); });
   auto counts = fetch(on, above);
   for (auto l = kinds; --l > 0;) counts[l] = counts[l - 1] - counts[l];
   auto const classes = histogram_of(counts);

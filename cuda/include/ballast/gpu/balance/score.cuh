@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief Scores thousands of candidate plans at once by their balance.
@@ -70,7 +69,7 @@ void score(On on, candidate_plans const& in, load_figures* out) {
   detail::balance_require_costs(on, bad, in.costs);
   auto const first = fetch_one(on, bad.data() + 1);
   require(first == none_bad, [&] {
-    return entry("set_of", first, fetch_one(on, in.set_of + first)) + " must be below " + std::to_string(in.sets) + ", the number of sets";
+    return sentence(entry("set_of", first, fetch_one(on, in.set_of + first)), " must be below ", in.sets, ", the number of sets");
   });
 }
 

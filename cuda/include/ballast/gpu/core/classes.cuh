@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -103,11 +102,11 @@ template <class On, integer Length>
 /// @throws gpu_error if the backend reports an error
 template <class On, integer Length>
 [[nodiscard]] histogram fold(On on, Length const* lengths, std::size_t count, std::int64_t longest) {
-  require(longest >= 1, [&] { return "longest = " + std::to_string(longest) + " must be positive"; });
+  require(longest >= 1, [&] { return sentence("longest = ", longest, " must be positive"); });
   require_on_device(longest, "longest");
   auto const found = count_lengths(on, lengths, count, longest);
   require(found.first_bad == none_bad, [&] {
-    return entry("lengths", found.first_bad, fetch_one(on, lengths + found.first_bad)) + " must be in 1 … " + std::to_string(longest);
+    return sentence(entry("lengths", found.first_bad, fetch_one(on, lengths + found.first_bad)), " must be in 1 … ", longest);
   });
   return histogram_of(found.counts);
 }

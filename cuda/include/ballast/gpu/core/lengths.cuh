@@ -5,7 +5,6 @@
 #include <ballast/core/error.hpp>
 
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief Limits on lengths that are counted on a device, and how lengths outside the limits are read.
@@ -25,10 +24,8 @@ template <integer Length>
 /// @brief Throws unless a number of tokens is at most `longest_on_device`. @param tokens the number @param name its argument
 /// @throws invalid_input naming both
 inline void require_on_device(std::int64_t tokens, char const* name) {
-  require(tokens <= longest_on_device, [&] {
-    return std::string(name) + " = " + std::to_string(tokens) + " exceeds " + std::to_string(longest_on_device) +
-           ", the most for device lengths";
-  });
+  require(tokens <= longest_on_device,
+          [&] { return sentence(name, " = ", tokens, " exceeds ", longest_on_device, ", the most for device lengths"); });
 }
 
 }  // namespace ballast::inline v0_2::gpu

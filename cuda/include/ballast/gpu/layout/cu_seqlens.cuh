@@ -18,7 +18,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 /// @file
@@ -104,8 +103,7 @@ template <token_offset Offset = std::int32_t, class On, index_type Index, intege
   });
   auto const first_bad = fetch_one(on, bad.data());
   if (first_bad == none_bad) return out;
-  require(first_bad < member_count,
-          [&] { return "cu_seqlens: offsets must rise from 0 to the " + std::to_string(member_count) + " members"; });
+  require(first_bad < member_count, [&] { return sentence("cu_seqlens: offsets must rise from 0 to the ", member_count, " members"); });
   auto const of_samples = fetch(on, lengths, length_count);  // for the message
   auto all = fetch(on, members, member_count);
   if (offsets == nullptr)

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <type_traits>
 
 /// @file
@@ -79,8 +78,7 @@ template <class On, integer Length, index_type Index>
 /// @throws gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] groups<On, Index> expand(On on, pack_runs const& plan, Length const* lengths, std::size_t count) {
-  require(count == plan.samples,
-          [&] { return std::to_string(count) + " lengths, but the plan was made for " + std::to_string(plan.samples) + " samples"; });
+  require(count == plan.samples, [&] { return sentence(count, " lengths, but the plan was made for ", plan.samples, " samples"); });
   require_index<Index>(count, "samples");
   require_on_device(plan.capacity, "capacity");
   device_runs<On> runs(on);

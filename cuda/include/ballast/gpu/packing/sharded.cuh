@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <string>
 #include <vector>
 
 /// @file
@@ -104,7 +103,7 @@ template <class On, class Count, class AllGather>
   }
   exchanged_counts out{fetch(on, here), fetch(on, before), fetch(on, all)};
   if (failed) std::rethrow_exception(failed);
-  require(out.all[0] == 0, [] { return std::string("another rank could not count its samples; its message says why"); });
+  require(out.all[0] == 0, [] { return "another rank could not count its samples; its message says why"; });
   for (auto* const counts : {&out.here, &out.before, &out.all}) counts->erase(counts->begin());
   return out;
 }
@@ -144,8 +143,8 @@ template <index_type Index = std::uint32_t, class On, integer Length, class AllG
                                             std::size_t rank, std::size_t ranks, AllGather const& all_gather) {
   detail::require_device_options(options);
   require(detail::takes_runs(options),
-          [] { return std::string("pack_sharded takes no demanded number of packs and no over-size policy: call apply_oversize before"); });
-  require(rank < ranks, [&] { return "rank = " + std::to_string(rank) + " must be below ranks = " + std::to_string(ranks); });
+          [] { return "pack_sharded takes no demanded number of packs and no over-size policy: call apply_oversize before"; });
+  require(rank < ranks, [&] { return sentence("rank = ", rank, " must be below ranks = ", ranks); });
   auto const pad = detail::pack_padding_of(options);
   auto const count_here = [&](std::uint64_t* counts) {
     require_index<Index>(count, "samples");
@@ -156,8 +155,7 @@ template <index_type Index = std::uint32_t, class On, integer Length, class AllG
   auto const found = detail::exchange_counts(on, std::size_t{pad.longest()} + 1, rank, ranks, count_here, all_gather);
   auto const& [here, before, all] = found;
   if (here[0] != 0) detail::throw_for_lengths(on, lengths, count, options);
-  require(all[0] == 0,
-          [&] { return std::to_string(all[0]) + " lengths of other shards are outside 1 … " + std::to_string(pad.longest()); });
+  require(all[0] == 0, [&] { return sentence(all[0], " lengths of other shards are outside 1 … ", pad.longest()); });
 
   auto const classes = histogram_of(all);
   shard_places<On> out{plan_best_fit_decreasing(classes, options), {}, {on, count}, {on, count}, {on, count}, {on, count}};

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 
 /// @file
 /// @brief Best-fit decreasing within windows of consecutive samples; each window is one block.
@@ -112,13 +111,12 @@ template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] groups<On, Index> windowed_best_fit_decreasing(On on, Length const* lengths, std::size_t count, std::size_t window,
                                                              packing_options const& options) {
   detail::in_place_options const asked{options};
-  require(window > 0, [] { return std::string("window = 0 must be positive"); });
+  require(window > 0, [] { return "window = 0 must be positive"; });
   asked.require_valid<Index>(count);
-  require(window <= longest_window || count <= longest_window, [&] {
-    return "window = " + std::to_string(window) + " exceeds " + std::to_string(longest_window) + ", the longest of a device";
-  });
+  require(window <= longest_window || count <= longest_window,
+          [&] { return sentence("window = ", window, " exceeds ", longest_window, ", the longest of a device"); });
   require(options.capacity < std::int64_t{1} << 48,
-          [&] { return "capacity = " + std::to_string(options.capacity) + " must be below 2^48 on a device"; });
+          [&] { return sentence("capacity = ", options.capacity, " must be below 2^48 on a device"); });
   groups<On, Index> out{{on, count + 1}, {on, count}};
   array<std::uint64_t, On> const words(on, 2);  // packs, bad
   call(on, "windowed_best_fit_decreasing", [&](void* temp, std::size_t& bytes) {

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 // Checks of costs for the twins: one lane checks the cost of the longest length once, and every length is compared with it.
 
@@ -36,12 +35,12 @@ struct cost_check_longest {
 // Throws for the first bad index of a pass over `count` lengths.
 inline void cost_require_longest(std::uint64_t bad, std::uint64_t count, std::int64_t longest) {
   require(bad != count,
-          [&] { return "longest = " + std::to_string(longest) + " has a cost that is negative, not a number or too large for 63 bits"; });
+          [&] { return sentence("longest = ", longest, " has a cost that is negative, not a number or too large for 63 bits"); });
 }
 template <class Len>
 void cost_require_length(std::uint64_t index, Len length, std::int64_t longest) {
   auto const value = static_cast<std::int64_t>(length);
-  require(value >= 0 && value <= longest, [&] { return entry("lengths", index, length) + " is not in 0 ... " + std::to_string(longest); });
+  require(value >= 0 && value <= longest, [&] { return sentence(entry("lengths", index, length), " is not in 0 ... ", longest); });
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 // The cumulative lengths of many packs as rows of segments, with their checks.
@@ -94,7 +93,7 @@ void require_rows(On on, std::uint64_t const* bad, std::vector<Offset const*> co
   auto const first_bad = fetch_one(on, bad);
   if (first_bad == none_bad) return;
   require(first_bad < entries.members + entries.count,
-          [&] { return "offsets must rise from 0 to the " + std::to_string(entries.members) + " sequences"; });
+          [&] { return sentence("offsets must rise from 0 to the ", entries.members, " sequences"); });
   auto const offsets =
       entries.offsets == nullptr ? std::vector<std::uint64_t>{0, entries.members} : fetch(on, entries.offsets, entries.count + 1);
   std::size_t pack = 0;

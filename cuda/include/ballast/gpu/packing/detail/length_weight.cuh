@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 
 // Shared by the packers that keep samples in place: the weight of a length under the options, and the errors for bad options.
 
@@ -49,7 +48,7 @@ struct in_place_options {
   void require_valid(std::size_t count) const {
     ballast::require_valid(o);
     require(only_reject(), [] {
-      return std::string("the twins of next_fit and windowed_best_fit_decreasing take no over-size policy and no demanded number of packs");
+      return "the twins of next_fit and windowed_best_fit_decreasing take no over-size policy and no demanded number of packs";
     });
     require_index<Index>(count, "samples");
   }
