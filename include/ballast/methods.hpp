@@ -29,12 +29,13 @@
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/hbp_profile.hpp>
 #include <ballast/methods/length_buckets.hpp>
+#include <ballast/methods/local_or_distributed.hpp>
+#include <ballast/methods/local_or_distributed_options.hpp>
 #include <ballast/methods/longalign.hpp>
 #include <ballast/methods/m6t.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
 #include <ballast/methods/omnibal.hpp>
-#include <ballast/methods/omnibal_partition.hpp>
-#include <ballast/methods/omnibal_recompute.hpp>
+#include <ballast/methods/omnibal_model.hpp>
 #include <ballast/methods/omnibal_training.hpp>
 #include <ballast/methods/omnibal_units.hpp>
 #include <ballast/methods/pseudo_to_real.hpp>

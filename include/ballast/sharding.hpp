@@ -20,10 +20,6 @@
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/check_prices.hpp>
 #include <ballast/sharding/fault.hpp>
-#include <ballast/sharding/homogeneous.hpp>
-#include <ballast/sharding/local_or_distributed.hpp>
-#include <ballast/sharding/local_or_distributed_options.hpp>
-#include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/options.hpp>
@@ -33,4 +29,5 @@
 #include <ballast/sharding/price_bound.hpp>
 #include <ballast/sharding/result.hpp>
 #include <ballast/sharding/shard_layout.hpp>
+#include <ballast/sharding/simple_shards.hpp>
 #include <ballast/sharding/time_shards.hpp>

@@ -124,7 +124,7 @@ TEST_CASE("layers_of: the volumes of three cuts are those of OmniBal's table 4, 
     return static_cast<double>(bytes) / (1 << 20);
   };
   // Three cuts chosen by hand: all in the language model, two in the vision model, one right behind the projector (layer 46). No search
-  // finds the second and the third from one profile: tests/methods/omnibal_partition.cpp.
+  // finds the second and the third from one profile: tests/methods/omnibal_model.cpp.
   auto const by_parameters = volume({50, 65, 80});
   CHECK(by_parameters == 3 * 48.0);
   CHECK(std::round(10 * (volume({20, 40, 72}) - by_parameters)) == 166);   // +16.6 MB

@@ -47,7 +47,6 @@ std::set<std::string> const data{
     "plan/costed_samples",
     "plan/searched_settings",
     "sharding/fault",
-    "sharding/local_or_distributed_options",
     "sharding/options",
     "sharding/result",
     "staging/result",

@@ -2,7 +2,7 @@
 #include <ballast/core/random.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/flexsp_costs.hpp>
-#include <ballast/sharding/homogeneous.hpp>
+#include <ballast/sharding/simple_shards.hpp>
 
 #include "support/catch.hpp"
 #include "support/exhaustive_shards.hpp"

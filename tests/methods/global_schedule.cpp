@@ -94,25 +94,10 @@ TEST_CASE("global_schedule: a sample above the room of a group has no plan") {
   CHECK((none.status == status::feasible && none.overlapped == certificate{0, 0} && none.shards.passes() == 0));
 }
 
-TEST_CASE("schedule_groups: refuses sets that are not those of the samples") {
+TEST_CASE("global_schedule: refuses bad input") {
   divided_cost const cost{token_cost{}};
   global_schedule_options const options{.groups = 2, .group = {.capacity = 15, .ranks = 2}};
-  groups<> sets;
-  std::uint32_t const first[] = {0, 1}, second[] = {1}, other[] = {2};
-  sets.push_back(first);
   numbers const lengths{4, 5, 6};
-  auto const tried = [&] { return refusal([&] { return schedule_groups(lengths, sets, options, cost); }); };
-  CHECK(tried() == "there are 1 sets of samples, not groups = 2");
-  sets.push_back(second);
-  CHECK(tried() == "samples.members[2] = 1 must name a sample, and no sample twice");
-  sets.clear();
-  sets.push_back(first);
-  sets.push_back(std::span<std::uint32_t const>{});
-  CHECK(tried() == "1 samples are in no group");
-  sets.clear();
-  sets.push_back(first);
-  sets.push_back(other);
-  CHECK(tried() == "accepted");
   CHECK(refusal([&] { return global_schedule(lengths, {.group = {.capacity = 15, .ranks = 2}}, cost); }) ==
         "groups = 0 must be in 1 ... 2^20 - 1");
   CHECK(refusal([&] { return global_schedule(numbers{0}, options, cost); }) == "lengths[0] = 0 must be positive");

@@ -74,8 +74,6 @@ TEST_CASE("hbp: recomputed layers where the paper says nothing", "[methods]") {
         "head_room = -1 must not be negative");
 }
 
-TEST_CASE("hbp: what profiling costs", "[methods][published]") { CHECK(hbp::profiling_cost(3, 3, 3) == hbp::profiling{45, 15}); }
-
 TEST_CASE("hbp: the published levels", "[methods][published]") {
   CHECK(hbp::select_levels(table_19) == levels_t{{16384, 1, 28}, {131072, 8, 28}});
   std::vector<hbp::profiled_level> const of_the_readme{{{32768, 2, 28}, 10}, {{131072, 8, 29}, 12}};

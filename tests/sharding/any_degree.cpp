@@ -4,8 +4,8 @@
 #include <ballast/sharding/any_degree.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
-#include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/makespan_bound.hpp>
+#include <ballast/sharding/simple_shards.hpp>
 #include <ballast/sharding/time_shards.hpp>
 
 #include "support/catch.hpp"

@@ -60,7 +60,7 @@ TEST_CASE("check_shards: names the rule that a change breaks") {
   CHECK(after([](auto& p) { p.left_out = {4}; }) == broken::sample_out_of_range);
   CHECK(after([](auto& p) { p.pieces[3].sample = 4; }) == broken::sample_out_of_range);
   CHECK(after([](auto& p) { p.pieces[4].end = 6; }) == broken::bad_piece);
-  CHECK(after([](auto& p) { p.pieces[4].end = 0; }) == broken::bad_piece);
+  CHECK(after([](auto& p) { p.pieces[4].end = 0; }) == broken::empty_piece);
   CHECK(after([](auto& p) { p.pieces[0].group = 1; }) == broken::group_out_of_range);
   CHECK(after([](auto& p) { p.pieces[4].group = 0; }) == broken::group_twice);
   CHECK(after([](auto& p) { std::swap(p.pieces[0], p.pieces[1]); }) == broken::scattered_sample);

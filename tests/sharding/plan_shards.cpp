@@ -2,9 +2,8 @@
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
-#include <ballast/sharding/homogeneous.hpp>
-#include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/plan_shards.hpp>
+#include <ballast/sharding/simple_shards.hpp>
 #include <ballast/sharding/time_shards.hpp>
 
 #include "support/catch.hpp"

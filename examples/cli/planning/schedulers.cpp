@@ -22,10 +22,10 @@
 #include <ballast/methods/wlb_replay.hpp>
 #include <ballast/methods/wlb_shards.hpp>
 #include <ballast/sharding/check.hpp>
-#include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/plan_shards.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>
+#include <ballast/sharding/simple_shards.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -7,11 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
 /// @file
-/// @brief `keyed_item` and `sort_largest_first`: the order in which planners take items, most expensive first; `sort_by` for other orders.
+/// @brief `keyed_item` and `sort_largest_first`: the order in which planners take items, most expensive first; `sort_by` and `order_by` for
+/// other orders.
 
 namespace ballast::inline v0_2 {
 
@@ -86,6 +88,25 @@ void sort_by(std::span<Index> numbers, Before const& before) {
 template <index_type Index, class Before>
 void sort_by(std::vector<Index>& numbers, Before const& before) {
   sort_by(std::span<Index>(numbers), before);
+}
+
+/// @brief The numbers below `n` by ascending key, of equal keys by number.
+/// @tparam Index  type of the numbers
+/// @tparam Key    a callable from a number to its key
+/// @param n    how many numbers there are
+/// @param key  the key of a number
+/// @return the numbers in this order
+/// @par Complexity
+/// O(n log n) comparisons.
+template <index_type Index, class Key>
+[[nodiscard]] std::vector<Index> order_by(std::size_t n, Key const& key) {
+  std::vector<Index> numbers(n);
+  std::iota(numbers.begin(), numbers.end(), Index{0});
+  std::sort(numbers.begin(), numbers.end(), [&](Index a, Index b) {
+    auto const x = key(a), y = key(b);
+    return x != y ? x < y : a < b;
+  });
+  return numbers;
 }
 
 }  // namespace ballast::inline v0_2

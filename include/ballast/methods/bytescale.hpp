@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/any_degree.hpp>
@@ -17,7 +18,6 @@
 #include <limits>
 #include <numeric>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -92,9 +92,7 @@ class pass_feeder {
   [[nodiscard]] std::size_t first(std::size_t bucket) { return (std::min)(from(bucket == 0 ? 0 : ends_[bucket - 1]), ends_[bucket]); }
   /// Sorts the ranks by time; the first `targets_` lag by more than delta, or are all if none does.
   void find_targets() {
-    order_.resize(time_.size());
-    std::iota(order_.begin(), order_.end(), std::uint32_t{0});
-    std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return time_[a] != time_[b] ? time_[a] < time_[b] : a < b; });
+    order_ = order_by<std::uint32_t>(time_.size(), [&](std::uint32_t r) { return time_[r]; });
     auto const latest = time_[order_.back()];
     targets_ = 0;
     while (targets_ < order_.size() && latest - time_[order_[targets_]] > o_.delta) ++targets_;
@@ -167,16 +165,14 @@ class pass_feeder {
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
 [[nodiscard]] shards<Index> schedule(R const& lengths, options const& o, Cost const& cost) {
   require(o.buckets > 0 && o.buckets < std::uint64_t{1} << 32,
-          [&] { return "buckets = " + std::to_string(o.buckets) + " must be in 1 ... 2^32 - 1"; });
-  require(o.delta >= 0, [&] { return "delta = " + std::to_string(o.delta) + " must not be negative"; });
+          [&] { return sentence("buckets = ", o.buckets, " must be in 1 ... 2^32 - 1"); });
+  require(o.delta >= 0, [&] { return sentence("delta = ", o.delta, " must not be negative"); });
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require_index<Index>(n, "samples");
   require_index<std::uint32_t>(n, "samples");
   auto const lower = any_degree_bound(lengths, {.capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass}, cost);
   auto const at = read_by_position(lengths);
-  std::vector<Index> order(n);
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return at[a] != at[b] ? at[a] > at[b] : a < b; });
+  auto const order = order_by<Index>(n, [&](Index i) { return -static_cast<std::int64_t>(at[i]); });
   std::vector<std::int64_t> length, work;
   for (auto const i : order) {
     length.push_back(static_cast<std::int64_t>(at[i]));

@@ -21,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 /// @file
@@ -79,7 +78,7 @@ struct iteration {
 /// ChunkFlow, arXiv 2503.02356, algorithms 1 and 2 and the state-aware 1F1B schedule.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] iteration<Index> plan_iteration(R const& lengths, setting const& by, Cost const& cost) {
-  require(by.stages > 0, [] { return std::string("stages = 0 must be positive"); });
+  require(by.stages > 0, [] { return "stages = 0 must be positive"; });
   iteration<Index> out;
   out.chunks = make_chunks<Index>(lengths, {.size = by.chunk_size});
   auto const works = chunk_work(out.chunks, by.work, cost);
@@ -124,7 +123,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 template <class = when_called>
 [[nodiscard]] inline chunk_bytes token_bytes(transformer const& model, model_setting const& by) {
   require(model.kv_rank == 0 && model.linear.layers == layer_set{},
-          [] { return std::string("the model has latent or linear attention: keys and values are not what later chunks need"); });
+          [] { return "the model has latent or linear attention: keys and values are not what later chunks need"; });
   chunk_bytes out;
   for (auto const& l : layers_of(model, by)) out.activations += l.options.front().bytes.per_token;
   auto const width = model.head_width + (model.v_width > 0 ? model.v_width : model.head_width);

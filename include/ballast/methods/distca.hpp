@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <numeric>
 #include <ranges>
-#include <string>
 #include <vector>
 
 /// @file
@@ -49,7 +48,7 @@ struct run {
 template <class = when_called>
 [[nodiscard]] inline run run_of(transformer const& model, std::uint64_t servers) {
   auto const cost = sample_cost(model);
-  require(cost.causal && cost.per_windowed_pair == 0, [] { return std::string("the model must be causal and without windows"); });
+  require(cost.causal && cost.per_windowed_pair == 0, [] { return "the model must be causal and without windows"; });
   auto const widths = model.head_width + (model.v_width > 0 ? model.v_width : model.head_width);
   return {.servers = {.servers = servers, .query_bytes = 2 * model.query_heads * widths, .key_value_bytes = 2 * model.kv_heads * widths},
           .per_token = cost.per_token,
@@ -91,7 +90,7 @@ struct schedule {
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] shards<Index> place_tokens(R const& lengths, std::uint64_t servers, placement how = placement::head_and_tail) {
-  require(servers > 0 && servers < 1U << 20, [&] { return "servers = " + std::to_string(servers) + " must be in 1 ... 2^20 - 1"; });
+  require(servers > 0 && servers < 1U << 20, [&] { return sentence("servers = ", servers, " must be in 1 ... 2^20 - 1"); });
   auto const tokens = extent_of(lengths).tokens, count = static_cast<std::int64_t>(servers);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require_index<Index>(n, "documents");
@@ -153,7 +152,7 @@ template <index_type Index = std::uint32_t, length_range R>
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] schedule<Index> plan(R const& lengths, run const& by) {
   for (auto const cost : {by.per_token, by.per_pair})
-    require(cost > 0, [&] { return "a cost of " + std::to_string(cost) + " for each token or pair must be positive"; });
+    require(cost > 0, [&] { return sentence("a cost of ", cost, " for each token or pair must be positive"); });
   schedule<Index> out;
   out.shards = place_tokens<Index>(lengths, by.servers.servers, by.placement);
   auto const given = attention_tasks_of(out.shards);
@@ -172,7 +171,7 @@ template <index_type Index = std::uint32_t, length_range R>
     return checked(by.per_token) * checked(token_count) + checked(by.per_pair) * checked(pairs);
   };
   auto const all = time(all_tokens, all_pairs);
-  require(all.fits(), [] { return std::string("the sum of all times reaches 2^63"); });
+  require(all.fits(), [] { return "the sum of all times reaches 2^63"; });
   out.shards.time.lower_bound = out.time.lower_bound = divide_up(all.value, static_cast<std::int64_t>(servers));
   for (std::size_t s = 0; s < servers; ++s) {
     out.shards.time.value = (std::max)(out.shards.time.value, time(tokens[s], at_home[s]).value);

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -52,11 +51,10 @@ template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] batch_schedule<Index> plan_batch(R const& lengths, std::int64_t capacity, run const& by,
                                                std::int64_t cost_per_micro_batch = 0) {
   auto const servers = static_cast<std::size_t>(by.servers.servers);
-  require(servers > 0 && servers < 1U << 20, [&] { return "servers = " + std::to_string(servers) + " must be in 1 ... 2^20 - 1"; });
+  require(servers > 0 && servers < 1U << 20, [&] { return sentence("servers = ", servers, " must be in 1 ... 2^20 - 1"); });
   require(capacity > 0 && capacity <= (std::int64_t{1} << 62) / static_cast<std::int64_t>(servers),
-          [&] { return "capacity = " + std::to_string(capacity) + " must be positive, and at most 2^62 on all servers"; });
-  require(cost_per_micro_batch >= 0,
-          [&] { return "cost_per_micro_batch = " + std::to_string(cost_per_micro_batch) + " must not be negative"; });
+          [&] { return sentence("capacity = ", capacity, " must be positive, and at most 2^62 on all servers"); });
+  require(cost_per_micro_batch >= 0, [&] { return sentence("cost_per_micro_batch = ", cost_per_micro_batch, " must not be negative"); });
   auto const room = capacity * static_cast<std::int64_t>(servers);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require_index<Index>(n, "documents");
@@ -84,7 +82,7 @@ template <index_type Index = std::uint32_t, length_range R>
       auto const here = checked(by.per_token) * checked(tokens) + checked(by.per_pair) * checked(one.attention.loads[s]);
       work = work + here;
       auto const busy = checked(out.busy[s]) + here + checked(tokens > 0 ? cost_per_micro_batch : 0);
-      require(busy.fits() && time.fits() && work.fits(), [] { return std::string("the sum of all times reaches 2^63"); });
+      require(busy.fits() && time.fits() && work.fits(), [] { return "the sum of all times reaches 2^63"; });
       out.busy[s] = busy.value;
     }
     for (auto& p : one.shards.pieces) p.sample += static_cast<Index>(i);

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -170,14 +169,13 @@ attempt<Index> cut_order(ordered<Index> const& order, options const& o, Time con
 
 inline void require_valid(options const& o) {
   auto const in = [](std::uint64_t value, std::uint64_t most, char const* name) {
-    require(value > 0 && value < most,
-            [&] { return name + (" = " + std::to_string(value)) + " must be in 1 ... " + std::to_string(most - 1); });
+    require(value > 0 && value < most, [&] { return sentence(name, " = ", value, " must be in 1 ... ", most - 1); });
   };
   in(o.stages, 1U << 16, "stages");
   in(o.replicas, 1U << 15, "replicas");
   in(o.chunks, 1U << 15, "chunks");
   in(o.modes, 1U << 16, "modes");
-  require(o.memory > 0, [&] { return "memory = " + std::to_string(o.memory) + " must be positive"; });
+  require(o.memory > 0, [&] { return sentence("memory = ", o.memory, " must be positive"); });
 }
 
 template <index_type Index, class Time, class Memory>
@@ -288,10 +286,8 @@ template <index_type Index = std::uint32_t, length_range R, padded_cost Time, pa
 template <index_type Index = std::uint32_t, length_range R, length_range Target, padded_cost Time, padded_cost Memory>
 [[nodiscard]] plan<Index> schedule(R const& lengths, Target const& targets, options const& o, Time const& time, Memory const& memory) {
   detail::require_valid(o);
-  require(std::ranges::size(lengths) == std::ranges::size(targets), [&] {
-    return "targets has " + std::to_string(std::ranges::size(targets)) + " entries for " + std::to_string(std::ranges::size(lengths)) +
-           " lengths";
-  });
+  require(std::ranges::size(lengths) == std::ranges::size(targets),
+          [&] { return sentence("targets has ", std::ranges::size(targets), " entries for ", std::ranges::size(lengths), " lengths"); });
   return detail::schedule<Index>(detail::copied(lengths), detail::copied(targets), o, time, memory);
 }
 

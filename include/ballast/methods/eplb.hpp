@@ -135,11 +135,10 @@ template <class = when_called>
 [[nodiscard]] std::int64_t largest_load(std::span<std::uint32_t const> expert_of, std::span<std::int64_t const> loads,
                                         std::uint64_t ranks) {
   require(ranks >= 1 && expert_of.size() % ranks == 0,
-          [&] { return "ranks = " + std::to_string(ranks) + " must divide slots = " + std::to_string(expert_of.size()); });
+          [&] { return sentence("ranks = ", ranks, " must divide slots = ", expert_of.size()); });
   std::vector<std::int64_t> copies(loads.size()), of(static_cast<std::size_t>(ranks));
   for (std::size_t i = 0; i < expert_of.size(); ++i) {
-    require(expert_of[i] < loads.size(),
-            [&] { return entry("expert_of", i, expert_of[i]) + " must be below " + std::to_string(loads.size()); });
+    require(expert_of[i] < loads.size(), [&] { return sentence(entry("expert_of", i, expert_of[i]), " must be below ", loads.size()); });
     ++copies[expert_of[i]];
   }
   auto const each = expert_of.size() / of.size();

@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/methods/length_buckets.hpp>
@@ -25,7 +26,6 @@
 #include <numeric>
 #include <ranges>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -168,10 +168,9 @@ template <index_type Index, class Cost>
 }
 
 inline void require_valid(sharding_options const& o, variants const& by) {
-  require(by.counts > 0, [] { return std::string("counts = 0 must be positive"); });
-  require(std::has_single_bit(by.fewest_ranks) && by.fewest_ranks <= widest(o), [&] {
-    return "fewest_ranks = " + std::to_string(by.fewest_ranks) + " must be a power of two, at most " + std::to_string(widest(o));
-  });
+  require(by.counts > 0, [] { return "counts = 0 must be positive"; });
+  require(std::has_single_bit(by.fewest_ranks) && by.fewest_ranks <= widest(o),
+          [&] { return sentence("fewest_ranks = ", by.fewest_ranks, " must be a power of two, at most ", widest(o)); });
 }
 
 }  // namespace detail
@@ -216,9 +215,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   }
   auto const at = read_by_position(lengths);
   auto const length = [&](Index i) { return static_cast<std::int64_t>(at[static_cast<std::size_t>(i)]); };
-  std::vector<Index> order(n);
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return length(a) != length(b) ? length(a) > length(b) : a < b; });
+  auto const order = order_by<Index>(n, [&](Index i) { return -length(i); });
   std::vector<std::int64_t> sorted(n);
   std::ranges::transform(order, sorted.begin(), length);
   pass_list<Index> list;

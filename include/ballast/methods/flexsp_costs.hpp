@@ -10,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 /// @file
@@ -94,11 +93,9 @@ inline constexpr std::array<std::int64_t, 6> all_to_all_speeds{11954, 10407, 965
 /// @throws invalid_input if the memory does not hold a token beside the states, or `ranks` is not in 1 ... 2^20 - 1
 template <class = when_called>
 [[nodiscard]] inline sharding_options options_of(shape const& model, std::uint64_t ranks, std::int64_t usable) {
-  require(ranks > 0 && ranks < std::uint64_t{1} << 20, [&] { return "ranks = " + std::to_string(ranks) + " must be in 1 ... 2^20 - 1"; });
+  require(ranks > 0 && ranks < std::uint64_t{1} << 20, [&] { return sentence("ranks = ", ranks, " must be in 1 ... 2^20 - 1"); });
   auto const needed = divide_up(model.states, static_cast<std::int64_t>(ranks)) + model.bytes_per_token;
-  require(usable >= needed, [&] {
-    return "usable = " + std::to_string(usable) + " is less than the " + std::to_string(needed) + " bytes of states and one token";
-  });
+  require(usable >= needed, [&] { return sentence("usable = ", usable, " is less than the ", needed, " bytes of states and one token"); });
   return {.capacity = (usable - needed) / model.bytes_per_token + 1,
           .ranks = ranks,
           .cost_per_pass = model.pass,

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -132,9 +131,9 @@ template <index_type Index>
                                                   std::span<std::int64_t const> labels) {
   auto const step = p.order.at(i);
   auto const& steps = p.steps.steps[step.source];
-  require(rank < steps.ranks, [&] { return "rank = " + std::to_string(rank) + " of " + std::to_string(steps.ranks) + " ranks"; });
+  require(rank < steps.ranks, [&] { return sentence("rank = ", rank, " of ", steps.ranks, " ranks"); });
   require(labels.size() == p.packed.lengths.size(),
-          [&] { return std::to_string(labels.size()) + " labels for " + std::to_string(p.packed.lengths.size()) + " samples and pieces"; });
+          [&] { return sentence(labels.size(), " labels for ", p.packed.lengths.size(), " samples and pieces"); });
   auto const& normaliser = p.loss.normaliser;
   auto const add = [&](auto const& pack, std::vector<std::int64_t>& counts) {
     for (auto const m : pack) counts.push_back(labels[static_cast<std::size_t>(m)]);

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -46,8 +45,8 @@ template <class Probe>
   requires std::convertible_to<std::invoke_result_t<Probe const&, std::uint32_t>, std::optional<std::int64_t>>
 [[nodiscard]] checkpointing greedy_profile_checkpointing(Probe const& remaining, std::uint32_t least, std::uint32_t most,
                                                          std::int64_t head_room = 0) {
-  require(least <= most, [&] { return "least = " + std::to_string(least) + " exceeds most = " + std::to_string(most); });
-  require(head_room >= 0, [&] { return "head_room = " + std::to_string(head_room) + " must not be negative"; });
+  require(least <= most, [&] { return sentence("least = ", least, " exceeds most = ", most); });
+  require(head_room >= 0, [&] { return sentence("head_room = ", head_room, " must not be negative"); });
   std::optional<std::int64_t> const at_most = remaining(most);
   if (!at_most || *at_most < head_room) return {};
   std::optional<std::int64_t> at_least = at_most;
@@ -104,11 +103,11 @@ template <class Probe, class Timer>
            std::convertible_to<std::invoke_result_t<Timer const&, std::uint32_t, std::uint32_t>, std::optional<std::int64_t>>
 [[nodiscard]] std::optional<profiled_level> find_best_setting(std::int64_t length, std::span<std::uint32_t const> degrees,
                                                               Probe const& remaining, Timer const& time, profiling_options const& options) {
-  require(length > 0, [&] { return "length = " + std::to_string(length) + " must be positive"; });
+  require(length > 0, [&] { return sentence("length = ", length, " must be positive"); });
   std::optional<profiled_level> best;
   for (std::size_t i = 0; i < degrees.size(); ++i) {
     auto const sp = degrees[i];
-    require(sp > 0, [&] { return "degrees[" + std::to_string(i) + "] = 0 must be positive"; });
+    require(sp > 0, [&] { return sentence("degrees[", i, "] = 0 must be positive"); });
     auto const of_degree = [&](std::uint32_t layers) { return remaining(sp, layers); };
     auto const found = greedy_profile_checkpointing(of_degree, options.least, options.most, options.head_room);
     if (found.status != status::feasible) continue;
@@ -116,24 +115,10 @@ template <class Probe, class Timer>
     std::optional<std::int64_t> taken = time(sp, layers);
     while (!taken && layers < options.most) taken = time(sp, ++layers);
     if (!taken) continue;
-    require(*taken > 0,
-            [&] { return "the time at sp = " + std::to_string(sp) + " is " + std::to_string(*taken) + ": it must be positive"; });
+    require(*taken > 0, [&] { return sentence("the time at sp = ", sp, " is ", *taken, ": it must be positive"); });
     if (!best || *taken < best->time) best = profiled_level{{length, sp, layers}, *taken, options.tokens};
   }
   return best;
-}
-
-/// @brief Numbers of iterations that profiling takes.
-struct profiling {
-  std::uint64_t time = 0;    ///< for times: lengths * degrees * iterations
-  std::uint64_t memory = 0;  ///< for memory: slices * iterations, since memory depends only on the tokens of a device
-  friend constexpr bool operator==(profiling const&, profiling const&) = default;
-};
-/// @brief The cost of profiling (appendix G). @param lengths number of pack lengths @param degrees number of SP degrees
-/// @param slices number of distinct lengths per device @param iterations iterations of one profile, 3 to 10 @return numbers of iterations
-[[nodiscard]] constexpr profiling profiling_cost(std::uint64_t lengths, std::uint64_t degrees, std::uint64_t slices,
-                                                 std::uint64_t iterations = 5) noexcept {
-  return {lengths * degrees * iterations, slices * iterations};
 }
 
 /// @brief Chooses levels in two phases, as HBP does (section 3).
@@ -149,7 +134,7 @@ struct profiling {
 /// O(profile).
 template <class = when_called>
 [[nodiscard]] inline std::vector<level> select_levels(std::span<profiled_level const> profile) {
-  require(!profile.empty(), [] { return std::string("profile is empty: no strategy fits in memory"); });
+  require(!profile.empty(), [] { return "profile is empty: no strategy fits in memory"; });
   auto const slower = [](profiled_level const& a, profiled_level const& b) {
     auto const order = compare_products(a.time, b.tokens, b.time, a.tokens);
     return order != 0 ? order > 0 : a.setting.capacity > b.setting.capacity;
@@ -158,9 +143,8 @@ template <class = when_called>
   for (std::size_t i = 0; i < profile.size(); ++i) {
     auto const& p = profile[i];
     require(p.time > 0 && p.tokens > 0 && p.setting.capacity > 0 && p.setting.sp > 0, [&] {
-      return "profile[" + std::to_string(i) + "] has time " + std::to_string(p.time) + ", " + std::to_string(p.tokens) +
-             " tokens, capacity " + std::to_string(p.setting.capacity) + " and sp = " + std::to_string(p.setting.sp) +
-             ": all must be positive";
+      return sentence("profile[", i, "] has time ", p.time, ", ", p.tokens, " tokens, capacity ", p.setting.capacity,
+                      " and sp = ", p.setting.sp, ": all must be positive");
     });
     if (slower(best, p)) best = p;
     if (p.setting.capacity > longest.setting.capacity || (p.setting.capacity == longest.setting.capacity && slower(longest, p)))

@@ -6,6 +6,7 @@
 #include <ballast/core/groups.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +15,6 @@
 #include <numeric>
 #include <ranges>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,21 +45,16 @@ struct length_steps {
 
 template <index_type Index, length_range R>
 [[nodiscard]] length_steps<Index> steps_of(R const& lengths, std::uint64_t buckets) {
-  require(buckets > 0, [] { return std::string("buckets = 0 must be positive"); });
+  require(buckets > 0, [] { return "buckets = 0 must be positive"; });
   auto const extent = extent_of(lengths);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require_index<Index>(n, "samples");
   require(n == 0 || extent.longest <= (std::numeric_limits<std::int64_t>::max)() / static_cast<std::int64_t>(n),
-          [&] { return "the longest of the lengths, " + std::to_string(extent.longest) + ", times their number reaches 2^63"; });
+          [&] { return sentence("the longest of the lengths, ", extent.longest, ", times their number reaches 2^63"); });
   auto const at = read_by_position(lengths);
   length_steps<Index> out;
   out.tokens = extent.tokens;
-  out.order.resize(n);
-  std::iota(out.order.begin(), out.order.end(), Index{0});
-  std::sort(out.order.begin(), out.order.end(), [&](Index a, Index b) {
-    auto const x = at[static_cast<std::size_t>(a)], y = at[static_cast<std::size_t>(b)];
-    return x != y ? x < y : a < b;
-  });
+  out.order = order_by<Index>(n, [&](Index i) { return at[static_cast<std::size_t>(i)]; });
   out.until.push_back(0);
   for (auto const i : out.order) {
     auto const l = static_cast<std::int64_t>(at[static_cast<std::size_t>(i)]);

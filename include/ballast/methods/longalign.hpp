@@ -7,14 +7,13 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/next_fit.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -67,17 +66,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> sorted_batches(R const& lengths, std::uint64_t samples_per_rank, batching_options const& options,
                                              Cost const& cost) {
-  require(samples_per_rank > 0, [] { return std::string("samples_per_rank = 0 must be positive"); });
-  require(options.micro_batches == 1,
-          [&] { return "micro_batches = " + std::to_string(options.micro_batches) + ": sorted batching has one"; });
+  require(samples_per_rank > 0, [] { return "samples_per_rank = 0 must be positive"; });
+  require(options.micro_batches == 1, [&] { return sentence("micro_batches = ", options.micro_batches, ": sorted batching has one"); });
   require(options.left_over == left_over::drop || options.left_over == left_over::shorten,
-          [] { return std::string("left_over must be drop or shorten: sorted batching neither splits nor repeats"); });
+          [] { return "left_over must be drop or shorten: sorted batching neither splits nor repeats"; });
   auto const items = weigh(lengths, options, cost);
   require_index<Index>(items.size(), "samples");
-  std::vector<Index> order(items.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(),
-            [&](Index a, Index b) { return items.tokens[a] != items.tokens[b] ? items.tokens[a] < items.tokens[b] : a < b; });
+  auto const order = order_by<Index>(items.size(), [&](Index i) { return items.tokens[i]; });
   auto const each = static_cast<std::size_t>(samples_per_rank), ranks = static_cast<std::size_t>(options.ranks);
   auto const step = each * ranks, whole = items.size() / step, steps = (items.size() + step - 1) / step;
   auto const kept = options.left_over == left_over::drop ? whole : steps;

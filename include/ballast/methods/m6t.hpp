@@ -12,7 +12,6 @@
 #include <ballast/footprint/optimizer.hpp>
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,8 +44,7 @@ template <class = when_called>
   routed_layer out{.work = work_of_routing(tokens, by, model), .exchange = {}, .expected = {}};
   out.exchange = expert_exchange_bytes(out.work.rows, model.hidden);
   require(halves == 0 || by.active == 1, [&] {
-    return "halves = " + std::to_string(halves) + " needs active = 1: the chances of top-" + std::to_string(by.active) +
-           " routing do not follow from an exponent";
+    return sentence("halves = ", halves, " needs active = 1: the chances of top-", by.active, " routing do not follow from an exponent");
   });
   auto const chances = halves == 0 ? uniform_chances(by.within()) : zipf_chances(by.experts / by.prototypes, halves);
   out.expected = expect_rows(tokens, out.work.capacity, chances);
@@ -77,7 +75,7 @@ inline constexpr counted_shape m6_10t{.layers = 48, .experts = 10'240, .hidden =
   ballast::detail::require_within("ffn", of.ffn, 1, most);
   auto const h = checked(of.hidden);
   auto const count = checked(of.layers) * (checked(of.experts) * checked(2) * h * checked(of.ffn) + checked(4) * h * h);
-  require(count.fits(), [] { return std::string("the shape has 2^63 parameters or more"); });
+  require(count.fits(), [] { return "the shape has 2^63 parameters or more"; });
   return count.value;
 }
 

@@ -6,6 +6,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/methods/detail/megatron_rounds.hpp>
 #include <ballast/sharding/bounds.hpp>
@@ -20,7 +21,6 @@
 #include <numeric>
 #include <ranges>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -110,14 +110,9 @@ template <length_range R>
 
 /// The first rank of each group of a round.
 [[nodiscard]] inline std::vector<std::size_t> first_ranks(std::vector<group> const& groups, bool widest_first) {
-  std::vector<std::size_t> order(groups.size()), out(groups.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  if (widest_first)
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return groups[a].degree != groups[b].degree ? groups[a].degree > groups[b].degree : a < b;
-    });
+  std::vector<std::size_t> out(groups.size());
   std::size_t next = 0;
-  for (auto const g : order) {
+  for (auto const g : order_by<std::size_t>(groups.size(), [&](std::size_t i) { return widest_first ? -groups[i].degree : 0; })) {
     out[g] = next;
     next += static_cast<std::size_t>(groups[g].degree);
   }
@@ -205,9 +200,9 @@ struct pass_writer {
 /// `BalancedCPScheduler` in megatron/core/pipeline_parallel/hybrid_cp_schedule.py of NVIDIA/Megatron-LM (2025).
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
 [[nodiscard]] schedule_result<Index> schedule(R const& lengths, options const& o, Cost const& cost) {
-  require(std::has_single_bit(o.ranks), [&] { return "ranks = " + std::to_string(o.ranks) + " must be a power of two"; });
+  require(std::has_single_bit(o.ranks), [&] { return sentence("ranks = ", o.ranks, " must be a power of two"); });
   for (auto const& [name, value] : {std::pair{"bucket_tolerance", o.bucket_tolerance}, {"balance_tolerance", o.balance_tolerance}})
-    require(value >= 0 && value <= 1000, [&] { return std::string(name) + " = " + std::to_string(value) + " must be in 0 ... 1000"; });
+    require(value >= 0 && value <= 1000, [&] { return sentence(name, " = ", value, " must be in 0 ... 1000"); });
   require_index<Index>(std::ranges::size(lengths), "samples");
   sharding_options const shape{
       .capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass, .execution = execution::independent};

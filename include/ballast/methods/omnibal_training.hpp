@@ -11,8 +11,7 @@
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/methods/omnibal.hpp>
-#include <ballast/methods/omnibal_partition.hpp>
-#include <ballast/methods/omnibal_recompute.hpp>
+#include <ballast/methods/omnibal_model.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_training.hpp>
@@ -24,7 +23,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -67,7 +65,7 @@ template <class = when_called>
                                                            std::span<std::uint32_t const> boundaries,
                                                            std::span<std::int64_t const> recomputed) {
   require(kinds.size() == layers.size() && boundaries.size() == recomputed.size() + 1 && boundaries.back() <= layers.size(),
-          [] { return std::string("kinds, boundaries and recomputed do not match the layers"); });
+          [] { return "kinds, boundaries and recomputed do not match the layers"; });
   for (std::size_t s = 0; s < recomputed.size(); ++s) {
     auto left = recomputed[s];
     for (std::size_t i = boundaries[s]; i < boundaries[s + 1]; ++i) {
@@ -142,8 +140,7 @@ template <index_type Index = std::uint32_t, class Measure = by_simulation>
                                             std::vector<layer> const& layers, std::span<layer_kind const> kinds, layer_rates const& rates,
                                             training_options const& o, Measure const& measure = {}) {
   using cut = std::span<std::uint32_t const>;
-  require(layers.size() == kinds.size(),
-          [&] { return "kinds has " + std::to_string(kinds.size()) + " entries for " + std::to_string(layers.size()) + " layers"; });
+  require(layers.size() == kinds.size(), [&] { return sentence("kinds has ", kinds.size(), " entries for ", layers.size(), " layers"); });
   training<Index> out;
   out.data = plan_data<Index>(tiles, tokens, o.data);
   auto const& steps = out.data.steps;

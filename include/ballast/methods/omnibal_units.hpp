@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <string>
 #include <vector>
 
 /// @file
@@ -49,14 +48,14 @@ struct sequence_units {
 /// `get_sp_groups` in the code of Yao et al., OmniBal, arXiv 2407.20761.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] sequence_units<Index> sequence_units_of(groups<Index> const& packs, sample_measures const& samples, std::uint64_t degree) {
-  require(degree > 0, [] { return std::string("degree = 0 must be positive"); });
-  require(samples.measures() == 2, [&] { return std::to_string(samples.measures()) + " measures, but units are made for 2"; });
+  require(degree > 0, [] { return "degree = 0 must be positive"; });
+  require(samples.measures() == 2, [&] { return sentence(samples.measures(), " measures, but units are made for 2"); });
   std::array<std::vector<std::int64_t>, 2> of_pack;
   for (std::size_t m = 0; m < 2; ++m)
     for (auto const pack : packs) {
       std::int64_t sum = 0;
       for (auto const i : pack) {
-        require(i < samples.size(), [&] { return "a pack holds " + std::to_string(i) + ", which is not the index of a sample"; });
+        require(i < samples.size(), [&] { return sentence("a pack holds ", i, ", which is not the index of a sample"); });
         add_checked(sum, samples.column(m)[static_cast<std::size_t>(i)], "measure", static_cast<std::size_t>(i));
       }
       of_pack[m].push_back(m == 0 ? (std::max)(sum, std::int64_t{1}) : sum);

@@ -139,7 +139,7 @@ template <class = when_called>
 [[nodiscard]] inline std::string describe(planned_phase const& phase, std::string const& name, settings const& with) {
   auto const gb = [](std::int64_t bytes) {
     auto const tenths = divide_up(2 * bytes - 100'000'000, std::int64_t{200'000'000});  // to the nearest
-    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GB";
+    return sentence(tenths / 10, ".", tenths % 10, " GB");
   };
   auto const& s = phase.costs.states;
   if (phase.fits)

@@ -4,10 +4,11 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/methods/global_schedule.hpp>
+#include <ballast/methods/local_or_distributed_options.hpp>
 #include <ballast/methods/skrull_costs.hpp>
-#include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/time_shards.hpp>
@@ -15,9 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <ranges>
-#include <string>
 #include <vector>
 
 /// @file
@@ -126,8 +125,8 @@ void share_group(std::vector<Index> const& mine, Lengths const& length, run cons
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] group_schedule<Index> share_all(R const& lengths, run const& by, baseline how, std::uint64_t samples_per_micro_batch = 1) {
-  require(samples_per_micro_batch > 0, [] { return std::string("samples_per_micro_batch = 0 must be positive"); });
-  require(by.groups > 0 && by.groups < 1U << 20, [&] { return "groups = " + std::to_string(by.groups) + " must be in 1 ... 2^20 - 1"; });
+  require(samples_per_micro_batch > 0, [] { return "samples_per_micro_batch = 0 must be positive"; });
+  require(by.groups > 0 && by.groups < 1U << 20, [&] { return sentence("groups = ", by.groups, " must be in 1 ... 2^20 - 1"); });
   auto const cost = compute_time(by.model, by.flops_per_second);
   sharding_options const all{.capacity = by.model.capacity, .ranks = by.groups * by.ranks, .cost_per_pass = by.cost_per_micro_batch};
   auto const least = least_time(lengths, all, cost);
@@ -141,10 +140,8 @@ template <index_type Index = std::uint32_t, length_range R>
   }
   auto const at = read_by_position(lengths);
   auto const length = [&](Index i) { return static_cast<std::int64_t>(at[static_cast<std::size_t>(i)]); };
-  std::vector<Index> order(n), mine;
-  std::iota(order.begin(), order.end(), Index{0});
-  if (how == baseline::sorted)
-    std::sort(order.begin(), order.end(), [&](Index a, Index b) { return length(a) != length(b) ? length(a) < length(b) : a < b; });
+  auto const order = order_by<Index>(n, [&](Index i) { return how == baseline::sorted ? length(i) : 0; });
+  std::vector<Index> mine;
   pass_list<Index> list;
   for (std::size_t g = 0; g < by.groups; ++g) {
     mine.clear();

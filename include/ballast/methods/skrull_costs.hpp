@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -54,7 +53,7 @@ inline constexpr std::array shapes{
 /// @return a cost in nanoseconds, without communication
 /// @throws invalid_input if the rate is not positive
 [[nodiscard]] inline degree_cost compute_time(shape const& model, std::int64_t flops_per_second) {
-  require(flops_per_second > 0, [&] { return "flops_per_second = " + std::to_string(flops_per_second) + " must be positive"; });
+  require(flops_per_second > 0, [&] { return sentence("flops_per_second = ", flops_per_second, " must be positive"); });
   auto const flops = layer_flops(model);
   auto const picoseconds = [&](std::int64_t of_layer) {
     return static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(3 * model.layers * of_layer), 1'000'000'000'000,
@@ -87,7 +86,7 @@ inline constexpr std::array shapes{
                                                            : r.reduce;
     points.push_back({r.megabytes << 20, time * 10'000});
   }
-  require(what != collective::send, [] { return std::string("table 5 has no send"); });
+  require(what != collective::send, [] { return "table 5 has no send"; });
   return link_time(points);
 }
 

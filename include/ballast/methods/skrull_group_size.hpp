@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 /// @file
@@ -34,9 +33,9 @@ template <index_type Index, length_range R, class Make, class Value>
 [[nodiscard]] sized_schedule<Index> best_size(R const& lengths, std::uint64_t groups, std::uint64_t ranks, std::int64_t capacity,
                                               Make const& make, Value const& value) {
   require(groups > 0 && ranks > 0 && groups < 1U << 20 && ranks < 1U << 20 && groups * ranks < 1U << 20,
-          [&] { return std::to_string(groups) + " groups of " + std::to_string(ranks) + " ranks must be 1 ... 2^20 - 1 ranks"; });
+          [&] { return sentence(groups, " groups of ", ranks, " ranks must be 1 ... 2^20 - 1 ranks"); });
   auto const total = groups * ranks;
-  require(capacity > 0, [&] { return "capacity = " + std::to_string(capacity) + " must be positive"; });
+  require(capacity > 0, [&] { return sentence("capacity = ", capacity, " must be positive"); });
   auto const needed = static_cast<std::uint64_t>(divide_up(extent_of(lengths).longest, capacity));
   sized_schedule<Index> best;
   best.schedule.status = best.schedule.shards.status = needed > total ? status::infeasible : status::unknown;

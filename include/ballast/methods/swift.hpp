@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,7 +37,7 @@ namespace ballast::inline v0_2::swift {
 /// order here.
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] groups<Index> pack_in_windows(R const& lengths, std::int64_t capacity, std::size_t window = 1000) {
-  require(window > 0, [] { return std::string("window = 0 must be positive"); });
+  require(window > 0, [] { return "window = 0 must be positive"; });
   auto const length_at = read_by_position(lengths);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   groups<Index> packs;

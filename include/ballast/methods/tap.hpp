@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -152,7 +151,7 @@ template <class = when_called>
 [[nodiscard]] sharded_model shard_mesh(std::span<layout_operator const> operators, layout_setting const& options) {
   sharded_model best;
   std::int64_t bound = -1;
-  require(options.devices >= 1, [&] { return "devices = " + std::to_string(options.devices) + " must be at least 1"; });
+  require(options.devices >= 1, [&] { return sentence("devices = ", options.devices, " must be at least 1"); });
   for (std::int64_t group = 1; group <= options.devices; ++group) {
     auto const groups = options.devices / group;
     if (options.devices % group != 0 || options.tokens % groups != 0 || options.sequences % groups != 0) continue;

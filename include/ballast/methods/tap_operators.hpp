@@ -146,7 +146,7 @@ class operator_writer {
 template <class = when_called>
 [[nodiscard]] std::vector<layout_operator> operators_of(transformer const& model, std::int64_t length) {
   require_valid(model);
-  require(length >= 1 && length <= 1 << 28, [&] { return "length = " + std::to_string(length) + " must be in [1, 2^28]"; });
+  require(length >= 1 && length <= 1 << 28, [&] { return sentence("length = ", length, " must be in [1, 2^28]"); });
   return detail::operator_writer<>(model, length).write();
 }
 

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -142,8 +141,8 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   auto const d = by.context_ranks,
              most = options.most_ranks_shared == 0 ? options.ranks : (std::min)(options.most_ranks_shared, options.ranks);
   require((d & (d - 1)) == 0 && (d == 0 || (d <= options.ranks && options.ranks % d == 0)),
-          [&] { return "context_ranks = " + std::to_string(d) + " must be a power of two that divides ranks, or 0"; });
-  require(d <= most, [&] { return "context_ranks = " + std::to_string(d) + " exceeds most_ranks_shared = " + std::to_string(most); });
+          [&] { return sentence("context_ranks = ", d, " must be a power of two that divides ranks, or 0"); });
+  require(d <= most, [&] { return sentence("context_ranks = ", d, " exceeds most_ranks_shared = ", most); });
   detail::trial<Index> best{.status = status::infeasible, .list = {}};
   if (longest == 0) best.status = status::feasible;  // there are no samples
   for (std::uint64_t degree = d == 0 ? 1 : d; degree <= (d == 0 ? most : d); degree *= 2) {

@@ -3,13 +3,12 @@
 #include <ballast/balance/unequal_options.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
-#include <string>
 #include <vector>
 
 /// @file
@@ -36,7 +35,7 @@ namespace ballast::inline v0_2::whale {
 template <class = when_called>
 [[nodiscard]] unit_shares share_units(std::int64_t units, unequal_options const& options) {
   ballast::detail::require_valid<>(options);
-  require(units >= 0 && units <= std::int64_t{1} << 20, [&] { return "units = " + std::to_string(units) + " must be in 0 ... 2^20"; });
+  require(units >= 0 && units <= std::int64_t{1} << 20, [&] { return sentence("units = ", units, " must be in 0 ... 2^20"); });
   auto const sets = options.unit_time.size();
   auto const capacity = [&](std::size_t s) { return options.capacity.empty() ? units : (std::min)(units, options.capacity[s]); };
   // Speeds as whole numbers that add up to less than 2^62.
@@ -50,11 +49,7 @@ template <class = when_called>
     out.units.push_back((std::max)(share - 1, std::int64_t{0}));
     left -= out.units.back();
   }
-  std::vector<std::size_t> fastest(sets);
-  std::iota(fastest.begin(), fastest.end(), std::size_t{0});
-  std::sort(fastest.begin(), fastest.end(), [&](std::size_t a, std::size_t b) {
-    return options.unit_time[a] != options.unit_time[b] ? options.unit_time[a] < options.unit_time[b] : a < b;
-  });
+  auto const fastest = order_by<std::size_t>(sets, [&](std::size_t s) { return options.unit_time[s]; });
   for (std::size_t at = 0; left > 0; at = (at + 1) % sets, --left) ++out.units[fastest[at]];
   for (std::size_t s = 0; s < sets; ++s) {
     left += (std::max)(out.units[s] - capacity(s), std::int64_t{0});

@@ -13,7 +13,6 @@
 #include <iterator>
 #include <queue>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,8 +38,8 @@ namespace detail {
 
 inline void require_valid(options const& o) {
   require(o.micro_batches > 0 && o.micro_batches < 1U << 20,
-          [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " must be in 1 ... 2^20 - 1"; });
-  require(o.capacity > 0, [&] { return "capacity = " + std::to_string(o.capacity) + " must be positive"; });
+          [&] { return sentence("micro_batches = ", o.micro_batches, " must be in 1 ... 2^20 - 1"); });
+  require(o.capacity > 0, [&] { return sentence("capacity = ", o.capacity, " must be positive"); });
   for (std::size_t i = 0; i < o.thresholds.size(); ++i)
     require(o.thresholds[i] > (i == 0 ? 0 : o.thresholds[i - 1]),
             [&] { return entry("thresholds", i, o.thresholds[i]) + " must be positive and above the one before"; });
@@ -72,7 +71,7 @@ std::vector<document> fill(std::span<document const> documents, std::uint64_t no
       continue;
     }
     in[m].push_back(d);
-    auto const name = [&] { return "document " + std::to_string(d.number) + " of " + std::to_string(d.length) + " tokens"; };
+    auto const name = [&] { return sentence("document ", d.number, " of ", d.length, " tokens"); };
     auto const more = checked_cost(d.length, cost, "cost", name);
     require(more < (std::int64_t{1} << 62) / static_cast<std::int64_t>(count) - work[m],
             [&] { return name() + " brings the work to 2^62"; });
@@ -132,9 +131,8 @@ class packer {
   /// @brief Continues a stream from its state. @param shape as before @param cost as before @param state from `state()`
   /// @throws invalid_input as the overload above, or if the state is not one of a stream with these options
   packer(options shape, Cost const& cost, packer_state state) : packer(std::move(shape), cost) {
-    require(state.queues.size() == state_.queues.size(), [&] {
-      return "a state of " + std::to_string(state.queues.size()) + " queues for " + std::to_string(state_.queues.size()) + " thresholds";
-    });
+    require(state.queues.size() == state_.queues.size(),
+            [&] { return sentence("a state of ", state.queues.size(), " queues for ", state_.queues.size(), " thresholds"); });
     state_ = std::move(state);
     auto const all = waiting();
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -142,8 +140,7 @@ class packer {
       require(d.number < state_.documents && (i == 0 || d.number > all[i - 1].number) && d.arrived < state_.steps && d.length > 0 &&
                   d.length <= options_.capacity,
               [&] {
-                return "the state is damaged: document " + std::to_string(d.number) + " of " + std::to_string(d.length) +
-                       " tokens from step " + std::to_string(d.arrived) + " waits";
+                return sentence("the state is damaged: document ", d.number, " of ", d.length, " tokens from step ", d.arrived, " waits");
               });
     }
   }
@@ -159,7 +156,7 @@ class packer {
   [[nodiscard]] step push(R const& lengths) {
     auto const longest = extent_of(lengths).longest;
     require(longest <= options_.capacity,
-            [&] { return "a document of " + std::to_string(longest) + " tokens exceeds capacity = " + std::to_string(options_.capacity); });
+            [&] { return sentence("a document of ", longest, " tokens exceeds capacity = ", options_.capacity); });
     auto now = std::move(state_.left);
     auto const old = static_cast<std::ptrdiff_t>(now.size());
     auto const at = read_by_position(lengths);

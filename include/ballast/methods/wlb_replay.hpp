@@ -10,7 +10,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -59,7 +58,7 @@ template <cost_model Cost>
 /// A pure function of its arguments.
 template <cost_model Cost>
 [[nodiscard]] replayed repack_windows(global_batches const& batches, options shape, Cost const& cost, std::size_t window = 1) {
-  require(window > 0 && window < 1U << 10, [&] { return "window = " + std::to_string(window) + " must be in 1 ... 2^10 - 1"; });
+  require(window > 0 && window < 1U << 10, [&] { return sentence("window = ", window, " must be in 1 ... 2^10 - 1"); });
   shape.thresholds.clear();
   auto const each = static_cast<std::size_t>(shape.micro_batches);
   shape.micro_batches *= window;
@@ -135,8 +134,7 @@ template <cost_model Cost>
   for (std::size_t b = 0; b < batches.size(); ++b) {
     static_cast<void>(extent_of(batches[b]));
     for (auto const length : batches[b]) {
-      require(length <= shape.capacity,
-              [&] { return "a document of " + std::to_string(length) + " tokens exceeds capacity = " + std::to_string(shape.capacity); });
+      require(length <= shape.capacity, [&] { return sentence("a document of ", length, " tokens exceeds capacity = ", shape.capacity); });
       if (tokens > shape.capacity - length) close();
       open.push_back({number++, length, 0});
       tokens += length;
@@ -179,8 +177,8 @@ struct tuned {
 template <cost_model Cost>
 [[nodiscard]] tuned tune_thresholds(global_batches const& batches, options shape, Cost const& cost,
                                     std::vector<std::int64_t> const& candidates, std::uint32_t queues, std::int64_t most_delay = 500'000) {
-  require(candidates.size() <= 16, [&] { return std::to_string(candidates.size()) + " candidates: there may be 16"; });
-  require(queues <= 4, [&] { return "queues = " + std::to_string(queues) + " must be at most 4"; });
+  require(candidates.size() <= 16, [&] { return sentence(candidates.size(), " candidates: there may be 16"); });
+  require(queues <= 4, [&] { return sentence("queues = ", queues, " must be at most 4"); });
   shape.thresholds = candidates;
   detail::require_valid(shape);
   tuned best;

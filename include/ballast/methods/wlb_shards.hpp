@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -44,11 +43,10 @@ struct cluster {
 template <cost_model TileTime>
 [[nodiscard]] shards<> step_shards(step const& of, cluster const& on, TileTime const& tile_time) {
   auto const count = of.micro_batches.size();
-  require(on.groups > 0 && on.groups < 1U << 20 && count % on.groups == 0, [&] {
-    return "groups = " + std::to_string(on.groups) + " must be positive and divide " + std::to_string(count) + " micro-batches";
-  });
-  require(of.lengths.size() == of.micro_batches.members.size(), [] { return std::string("lengths must have an entry for each document"); });
-  require(on.groups * on.shares.ranks < 1U << 20, [] { return std::string("groups times ranks must be below 2^20"); });
+  require(on.groups > 0 && on.groups < 1U << 20 && count % on.groups == 0,
+          [&] { return sentence("groups = ", on.groups, " must be positive and divide ", count, " micro-batches"); });
+  require(of.lengths.size() == of.micro_batches.members.size(), [] { return "lengths must have an entry for each document"; });
+  require(on.groups * on.shares.ranks < 1U << 20, [] { return "groups times ranks must be below 2^20"; });
   require_index<std::uint32_t>(of.lengths.size(), "documents");
   auto all = on.shares;
   all.ranks *= on.groups;

@@ -14,7 +14,6 @@
 #include <numeric>
 #include <ranges>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -83,7 +82,7 @@ template <length_range R, degree_cost_model Cost>
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
 [[nodiscard]] shards<Index> any_degree_shards(R const& lengths, sharding_options const& options, Cost const& cost,
                                               any_degree_options const& search = {}) {
-  require(search.attempts > 0, [&] { return "attempts = " + std::to_string(search.attempts) + " must be positive"; });
+  require(search.attempts > 0, [&] { return sentence("attempts = ", search.attempts, " must be positive"); });
   require_index<std::uint32_t>(std::ranges::size(lengths), "samples");
   require_index<Index>(std::ranges::size(lengths), "samples");
   detail::any_degree_times const times(lengths, options, cost);

@@ -4,8 +4,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/verdict.hpp>
-#include <ballast/sharding/detail/check_groups.hpp>
-#include <ballast/sharding/detail/check_pieces.hpp>
+#include <ballast/sharding/detail/check_shards.hpp>
 #include <ballast/sharding/fault.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/result.hpp>

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 /// @file
@@ -90,9 +89,8 @@ namespace detail {
 template <length_range R, degree_cost_model Cost>
 [[nodiscard]] bool check_prices(price_certificate const& proof, R const& lengths, sharding_options const& options, Cost const& cost) {
   detail::require_valid(options);
-  require(proof.per_token.size() == proof.per_time.size(), [&] {
-    return std::to_string(proof.per_token.size()) + " prices of tokens for " + std::to_string(proof.per_time.size()) + " prices of time";
-  });
+  require(proof.per_token.size() == proof.per_time.size(),
+          [&] { return sentence(proof.per_token.size(), " prices of tokens for ", proof.per_time.size(), " prices of time"); });
   auto const tokens = extent_of(lengths).tokens;
   if (proof.per_token.empty() || tokens == 0 || proof.time < 0 || !detail::within_budget(proof, tokens, options)) return false;
   auto const left = proof.time - options.cost_per_pass;  // for the sample itself
@@ -109,13 +107,13 @@ template <length_range R, degree_cost_model Cost>
     for (std::int64_t ranks = 1; ranks <= widest; ranks *= 2) {
       if (length > options.capacity * ranks) continue;
       auto const time = static_cast<std::int64_t>(cost(length, ranks));
-      require(time >= 0, [&] { return "a sample of " + std::to_string(length) + " tokens takes a negative time"; });
+      require(time >= 0, [&] { return sentence("a sample of ", length, " tokens takes a negative time"); });
       if (time > left) continue;
-      require(time <= price_certificate::budget / ranks, [] { return std::string("a rank-time exceeds 2^62"); });
+      require(time <= price_certificate::budget / ranks, [] { return "a rank-time exceeds 2^62"; });
       if (least < 0 || time * ranks < least) least = time * ranks;
     }
     if (least < 0) return true;  // the sample alone takes longer
-    require(least <= price_certificate::budget - sum, [] { return std::string("the sum of rank-times exceeds 2^62"); });
+    require(least <= price_certificate::budget - sum, [] { return "the sum of rank-times exceeds 2^62"; });
     sum += least;
     wide cheapest;
     for (std::size_t c = 0; c < classes; ++c) {

@@ -15,6 +15,7 @@ struct shard_fault : common_fault {
   static constexpr rule group_too_large{"group {index} has {found} ranks, more than {expected}"};
   static constexpr rule group_not_aligned{"group {index} of {found} ranks is not an aligned block of a power of two ranks"};
   static constexpr rule sample_out_of_range{"entry {index} names sample {found} of {expected}, or is not ascending"};
+  static constexpr rule empty_piece{"piece {index} has no tokens: it begins at {found} and ends at {expected}"};
   static constexpr rule bad_piece{"piece {index} ends at {found}: it must be inside its sample of {expected} tokens"};
   static constexpr rule group_out_of_range{"piece {index} names group {found} of {expected}"};
   static constexpr rule wrong_rank{"piece {index} is on rank {found}, which is not in its group {expected}"};

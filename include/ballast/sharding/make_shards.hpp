@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 /// @file
@@ -91,7 +90,7 @@ template <index_type Index, length_range R>
   // The number of each pass on each of its ranks.
   out.rank_offsets.assign(static_cast<std::size_t>(ranks) + 1, 0);
   for (std::size_t i = 0; i < members.size(); ++i) {
-    require(members[i] < ranks, [&] { return entry("ranks.members", i, members[i]) + " must be below ranks = " + std::to_string(ranks); });
+    require(members[i] < ranks, [&] { return sentence(entry("ranks.members", i, members[i]), " must be below ranks = ", ranks); });
     ++out.rank_offsets[members[i] + std::size_t{1}];
   }
   for (std::size_t r = 0; r < ranks; ++r) out.rank_offsets[r + 1] += out.rank_offsets[r];
@@ -102,9 +101,9 @@ template <index_type Index, length_range R>
   std::vector<std::int64_t> shared(passes, 0);
   for (std::size_t j = 0; j < list.placements.size(); ++j) {
     auto const& p = list.placements[j];
-    auto const what = [&] { return "placements[" + std::to_string(j) + "]"; };
-    require(p.sample < n, [&] { return what() + ".sample = " + std::to_string(p.sample) + " must be below " + std::to_string(n); });
-    require(p.pass < passes, [&] { return what() + ".pass = " + std::to_string(p.pass) + " must be below " + std::to_string(passes); });
+    auto const what = [&] { return sentence("placements[", j, "]"); };
+    require(p.sample < n, [&] { return sentence(what(), ".sample = ", p.sample, " must be below ", n); });
+    require(p.pass < passes, [&] { return sentence(what(), ".pass = ", p.pass, " must be below ", passes); });
     auto const length = static_cast<std::int64_t>(at[p.sample]);
     require(length > 0, [&] { return entry("lengths", p.sample, length) + " must be positive"; });
     if (p.rank == list.all_ranks) shared[p.pass] += length;
@@ -113,9 +112,8 @@ template <index_type Index, length_range R>
   for (std::size_t p = 0; p < passes; ++p) {
     auto const width = list.ranks[p].size();
     if (width < 2 || shared[p] == 0) continue;
-    require(shared[p] >= static_cast<std::int64_t>(width), [&] {
-      return "pass " + std::to_string(p) + " shares " + std::to_string(shared[p]) + " tokens among " + std::to_string(width) + " ranks";
-    });
+    require(shared[p] >= static_cast<std::int64_t>(width),
+            [&] { return sentence("pass ", p, " shares ", shared[p], " tokens among ", width, " ranks"); });
     group[p] = static_cast<std::uint32_t>(out.rank_groups.size());
     out.rank_groups.push_back(list.ranks[p]);
   }
@@ -132,7 +130,7 @@ template <index_type Index, length_range R>
         if (whole) {
           std::size_t k = 0;
           while (k < in.size() && in[k] != p.rank) ++k;
-          require(k < in.size(), [&] { return "rank " + std::to_string(p.rank) + " is not in pass " + std::to_string(p.pass); });
+          require(k < in.size(), [&] { return sentence("rank ", p.rank, " is not in pass ", p.pass); });
           emit(number[first + k], piece<Index>{p.sample, 0, length, not_shared});
         } else {
           extra[p.pass] =

@@ -4,7 +4,6 @@
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/divided_cost.hpp>
-#include <ballast/sharding/detail/sample_time.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>

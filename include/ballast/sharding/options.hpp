@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/sharding/result.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 /// @file
 /// @brief Options of the schedulers of long samples. Only `capacity` and `ranks` have no default.
@@ -24,12 +27,33 @@ struct sharding_options {
 namespace detail {
 
 inline void require_valid(sharding_options const& o) {
-  require(o.capacity > 0, [&] { return "capacity = " + std::to_string(o.capacity) + " must be positive"; });
-  require(o.ranks > 0 && o.ranks < std::uint64_t{1} << 20,
-          [&] { return "ranks = " + std::to_string(o.ranks) + " must be in 1 ... 2^20 - 1"; });
-  require(o.cost_per_pass >= 0, [&] { return "cost_per_pass = " + std::to_string(o.cost_per_pass) + " must not be negative"; });
+  require(o.capacity > 0, [&] { return sentence("capacity = ", o.capacity, " must be positive"); });
+  require(o.ranks > 0 && o.ranks < std::uint64_t{1} << 20, [&] { return sentence("ranks = ", o.ranks, " must be in 1 ... 2^20 - 1"); });
+  require(o.cost_per_pass >= 0, [&] { return sentence("cost_per_pass = ", o.cost_per_pass, " must not be negative"); });
   require(o.capacity <= (std::int64_t{1} << 62) / static_cast<std::int64_t>(o.ranks),
-          [&] { return "capacity = " + std::to_string(o.capacity) + " times ranks exceeds 2^62"; });
+          [&] { return sentence("capacity = ", o.capacity, " times ranks exceeds 2^62"); });
+}
+
+/// The time of sample `i` on `ranks` ranks, checked to be in [0, 2^62).
+template <degree_cost_model Cost>
+[[nodiscard]] std::int64_t sample_time(Cost const& cost, std::size_t i, std::int64_t length, std::uint64_t ranks) {
+  auto const d = static_cast<std::int64_t>(ranks);
+  auto const name = [&] { return sentence(entry("lengths", i, length), " on ", d, " ranks"); };
+  if constexpr (requires { static_cast<bool>(cost.fits(length, d)); })
+    require(cost.fits(length, d), [&] { return name() + " has a time that is negative or too large for 63 bits"; });
+  auto const time = cost(length, d);
+  require(std::cmp_greater_equal(time, 0) && std::cmp_less(time, std::int64_t{1} << 62),
+          [&] { return sentence(name(), " takes ", time, ", outside [0, 2^62)"); });
+  return static_cast<std::int64_t>(time);
+}
+
+[[nodiscard]] inline std::string sum_too_large(std::size_t i, std::int64_t length) {
+  return entry("lengths", i, length) + " brings the sum of times to 2^62 or more";
+}
+/// Adds a time to a sum, which must stay below 2^62.
+inline void add_time(std::int64_t& sum, std::int64_t time, std::size_t i, std::int64_t length) {
+  require(time < (std::int64_t{1} << 62) - sum, [&] { return sum_too_large(i, length); });
+  sum += time;
 }
 
 }  // namespace detail

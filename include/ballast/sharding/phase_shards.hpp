@@ -19,7 +19,6 @@
 #include <map>
 #include <ranges>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -63,8 +62,7 @@ struct phased_shards {
 template <index_type Index, length_range R>
 [[nodiscard]] shards<Index> shards_like(shards<Index> const& leader, R const& lengths, sharding_options const& options) {
   detail::require_valid(options);
-  require(options.execution != execution::lockstep,
-          [] { return std::string("execution = lockstep: ranks would have different numbers of passes"); });
+  require(options.execution != execution::lockstep, [] { return "execution = lockstep: ranks would have different numbers of passes"; });
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const at = read_by_position(lengths);
   shards<Index> none;
@@ -174,13 +172,13 @@ template <index_type Index = std::uint32_t, std::ranges::random_access_range Len
                                                 shard_search const& search = {}) {
   auto const count = static_cast<std::size_t>(std::ranges::size(lengths));
   require(count > 0 && std::ranges::size(options) == count && std::ranges::size(costs) == count, [&] {
-    return "there are " + std::to_string(count) + " phases of lengths, " + std::to_string(std::ranges::size(options)) + " of options and " +
-           std::to_string(std::ranges::size(costs)) + " of costs";
+    return sentence("there are ", count, " phases of lengths, ", std::ranges::size(options), " of options and ", std::ranges::size(costs),
+                    " of costs");
   });
   auto const& tokens = lengths[count - 1];
   for (std::size_t p = 0; p < count; ++p)
     require(std::ranges::size(lengths[p]) == std::ranges::size(tokens) && options[p].ranks == options[count - 1].ranks,
-            [&] { return "phase " + std::to_string(p) + " has other samples or ranks than the last one"; });
+            [&] { return sentence("phase ", p, " has other samples or ranks than the last one"); });
   phased_shards<Index> out;
   for (std::size_t p = 0; p < count; ++p) {
     out.phases.push_back(detail::plan_present<Index>(lengths[p], options[p], costs[p], search));

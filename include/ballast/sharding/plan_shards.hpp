@@ -2,23 +2,23 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/sharding/detail/block_bounds.hpp>
 #include <ballast/sharding/detail/block_exact.hpp>
 #include <ballast/sharding/detail/block_incumbent.hpp>
 #include <ballast/sharding/detail/block_search.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
-#include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/price_bound.hpp>
 #include <ballast/sharding/result.hpp>
+#include <ballast/sharding/simple_shards.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,12 +40,10 @@ namespace detail {
 template <index_type Index>
 [[nodiscard]] pass_list<Index> passes_of_blocks(degree_times const& t, block_plan const& plan) {
   pass_list<Index> out;
-  std::vector<std::uint32_t> all(static_cast<std::size_t>(t.options.ranks)), order(plan.passes.size()), number(plan.passes.size());
+  std::vector<std::uint32_t> all(static_cast<std::size_t>(t.options.ranks)), number(plan.passes.size());
   std::iota(all.begin(), all.end(), std::uint32_t{0});
-  std::iota(order.begin(), order.end(), std::uint32_t{0});
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) {
-    return plan.passes[a].level != plan.passes[b].level ? plan.passes[a].level > plan.passes[b].level : a < b;
-  });
+  auto const order =
+      order_by<std::uint32_t>(plan.passes.size(), [&](std::uint32_t p) { return -static_cast<std::int64_t>(plan.passes[p].level); });
   for (std::size_t k = 0; k < order.size(); ++k) {
     auto const& p = plan.passes[order[k]];
     number[order[k]] = static_cast<std::uint32_t>(k);
@@ -132,7 +130,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 [[nodiscard]] shards<Index> plan_shards(R const& lengths, sharding_options const& options, Cost const& cost,
                                         shard_search const& search = {}) {
   require_index<std::uint32_t>(std::ranges::size(lengths), "samples");
-  require(search.attempts >= 0, [&] { return "attempts = " + std::to_string(search.attempts) + " must not be negative"; });
+  require(search.attempts >= 0, [&] { return sentence("attempts = ", search.attempts, " must not be negative"); });
   if (options.execution == execution::lockstep)
     return lockstep_shards<Index>(lengths, options, cost, {.counts = detail::lockstep_counts(search)});
   auto const times = detail::times_of_degrees(lengths, options, cost);

@@ -41,14 +41,9 @@ template <index_type Index>
   grouped_samples<Index> out;
   out.status = status::feasible;
   out.time.value = fit.time;
-  std::vector<std::size_t> order(fit.groups.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return fit.groups[a].level != fit.groups[b].level ? fit.groups[a].level > fit.groups[b].level : a < b;
-  });
   std::vector<std::vector<Index>> members(fit.groups.size());
   for (std::size_t j = 0; j < samples.size(); ++j) members[fit.group_of[j]].push_back(static_cast<Index>(times.sample[samples[j]]));
-  for (auto const g : order) {
+  for (auto const g : fit.widest_first()) {
     out.widths.push_back(std::uint32_t{1} << fit.groups[g].level);
     out.samples.push_back(members[g]);
   }

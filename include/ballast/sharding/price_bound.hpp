@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief `price_bound`: a lower bound on the time of a batch from prices of tokens and of time, with its proof.
@@ -50,7 +49,7 @@ struct price_options {
 template <length_range R, degree_cost_model Cost>
 [[nodiscard]] price_certificate price_bound(R const& lengths, sharding_options const& options, Cost const& cost,
                                             price_options const& search = {}) {
-  require(search.lower >= 0 && search.upper >= 0, [] { return std::string("lower and upper must not be negative"); });
+  require(search.lower >= 0 && search.upper >= 0, [] { return "lower and upper must not be negative"; });
   auto const times = detail::times_of_degrees(lengths, options, cost);
   if (times.length.empty() || times.length[0] > options.capacity << (times.levels - 1)) return {};
   constexpr std::size_t most_classes = 8;  // ranks with this many passes or more are one class

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,19 +25,15 @@ namespace detail {
 
 template <index_type Index>
 [[nodiscard]] std::span<piece<Index> const> checked_pass(shards<Index> const& plan, std::size_t rank, std::size_t pass) {
-  require(rank < plan.ranks(), [&] { return "rank = " + std::to_string(rank) + " must be below " + std::to_string(plan.ranks()); });
-  require(pass < plan.passes(rank), [&] {
-    return "pass = " + std::to_string(pass) + " must be below " + std::to_string(plan.passes(rank)) + ", the passes of rank " +
-           std::to_string(rank);
-  });
+  require(rank < plan.ranks(), [&] { return sentence("rank = ", rank, " must be below ", plan.ranks()); });
+  require(pass < plan.passes(rank),
+          [&] { return sentence("pass = ", pass, " must be below ", plan.passes(rank), ", the passes of rank ", rank); });
   return plan(rank, pass);
 }
 /// Throws unless `T` can hold every number up to `largest`.
 template <token_offset T>
 void require_offset(std::int64_t largest, char const* what) {
-  require(std::in_range<T>(largest), [&] {
-    return std::string(what) + ": " + std::to_string(largest) + " does not fit in " + std::to_string(8 * sizeof(T)) + " bits";
-  });
+  require(std::in_range<T>(largest), [&] { return sentence(what, ": ", largest, " does not fit in ", 8 * sizeof(T), " bits"); });
 }
 
 }  // namespace detail
@@ -128,8 +123,7 @@ template <token_offset T = std::int64_t, index_type Index>
                                                  std::span<std::int64_t const> starts) {
   std::vector<T> out;
   for (auto const& p : detail::checked_pass(plan, rank, pass)) {
-    require(p.sample < starts.size(),
-            [&] { return "starts has " + std::to_string(starts.size()) + " entries, none for sample " + std::to_string(p.sample); });
+    require(p.sample < starts.size(), [&] { return sentence("starts has ", starts.size(), " entries, none for sample ", p.sample); });
     auto const start = starts[p.sample];
     require(start >= 0 && start <= (std::numeric_limits<std::int64_t>::max)() - p.end,
             [&] { return entry("starts", p.sample, start) + " must not be negative, nor bring an index to 2^63"; });

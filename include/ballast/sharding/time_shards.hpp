@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -139,10 +138,8 @@ template <index_type Index, degree_cost_model Cost>
     for (auto const k : batch)
       for (auto const p : members[k]) arrive(rank_of[p]);
   }
-  require(done == passes, [&] {
-    return "the ranks wait for each other in a circle: " + std::to_string(passes - done) + " of " + std::to_string(passes) +
-           " passes never start";
-  });
+  require(done == passes,
+          [&] { return sentence("the ranks wait for each other in a circle: ", passes - done, " of ", passes, " passes never start"); });
   return out;
 }
 

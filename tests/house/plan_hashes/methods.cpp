@@ -102,7 +102,6 @@ void methods() {
   omnibal::layer_bytes const bytes{.vision = 20, .language = 10};
   for (std::int64_t const room : {0, 9, 55, 95, 500})
     show("omnibal::recomputed_layers", std::to_string(room), omnibal::recomputed_layers(5, 12, room, bytes));
-  show("omnibal::solve_probes", "two", omnibal::solve_probes({omnibal::memory_probe{3, 1, 6'350}, omnibal::memory_probe{0, 4, 3'800}}));
 }
 
 }  // namespace plan_hashes

@@ -4,7 +4,6 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
-#include <ballast/sharding/detail/sample_time.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/sort.hpp>
-#include <ballast/sharding/detail/sample_time.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <vector>
 
 // The times of a batch on 1, 2, 4, ... ranks, samples in descending order of length, and bounds from them.
@@ -108,7 +106,7 @@ template <length_range R, degree_cost_model Cost>
   // No plan worth making has more passes than samples on every rank, or than its tokens need.
   auto const passes = (std::max)(static_cast<std::int64_t>(n), divide_up(tokens, o.capacity));
   require(passes == 0 || o.cost_per_pass <= left / passes,
-          [&] { return "cost_per_pass = " + std::to_string(o.cost_per_pass) + " brings the sum of times to 2^62 or more"; });
+          [&] { return sentence("cost_per_pass = ", o.cost_per_pass, " brings the sum of times to 2^62 or more"); });
   return out;
 }
 

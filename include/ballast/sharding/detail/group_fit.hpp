@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/sort.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 
 #include <algorithm>
@@ -54,6 +55,9 @@ struct group_fit {
   std::uint64_t ranks = 0;            // used
   std::int64_t time = degree_times::most;
 
+  [[nodiscard]] std::vector<std::size_t> widest_first() const {
+    return order_by<std::size_t>(groups.size(), [&](std::size_t g) { return -static_cast<int>(groups[g].level); });
+  }
   void clear(std::size_t samples) {
     groups.clear();
     group_of.assign(samples, 0);

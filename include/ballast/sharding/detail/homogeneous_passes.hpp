@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/group_fit.hpp>
@@ -54,17 +55,14 @@ struct bin_list {
   auto const room = (o.capacity << level) * static_cast<std::int64_t>(blocks);
   bin_list best;
   std::vector<sample_bin> bins;
-  std::vector<std::size_t> bin_of, order, rank;
+  std::vector<std::size_t> bin_of, rank;
   std::vector<queued_bin> queue;
   auto const fewest = static_cast<std::size_t>(divide_up(tokens, room));
   for (std::size_t count = fewest, found = 0; count < fewest + 8 && found < 4 && count <= samples.size(); ++count) {
     if (!fill_equal_bins(t, samples, level, count * blocks, bins, bin_of, queue)) continue;
     ++found;
     if (!all_ranks_used(bins)) continue;
-    order.resize(bins.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return bins[a].time != bins[b].time ? bins[a].time > bins[b].time : a < b; });
+    auto const order = order_by<std::size_t>(bins.size(), [&](std::size_t b) { return -bins[b].time; });
     std::vector<sample_bin> sorted(bins.size());
     rank.resize(bins.size());
     for (std::size_t k = 0; k < order.size(); ++k) {

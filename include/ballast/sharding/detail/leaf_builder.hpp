@@ -4,7 +4,6 @@
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/block_state.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
-#include <ballast/sharding/detail/load_heap.hpp>
 
 #include <algorithm>
 #include <cstddef>

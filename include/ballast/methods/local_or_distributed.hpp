@@ -8,9 +8,8 @@
 #include <ballast/core/status.hpp>
 #include <ballast/cost/divided_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
-#include <ballast/sharding/detail/sample_time.hpp>
-#include <ballast/sharding/detail/split_samples.hpp>
-#include <ballast/sharding/local_or_distributed_options.hpp>
+#include <ballast/methods/detail/split_samples.hpp>
+#include <ballast/methods/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/makespan_bound.hpp>
 #include <ballast/sharding/options.hpp>
@@ -53,22 +52,18 @@ struct split_batch {
 
 namespace detail {
 
-/// The passes of one micro-batch: one of all ranks if they share a sample, otherwise one of each rank that holds one.
-template <index_type Index>
-void append_passes(std::vector<timed_sample<Index>> const& samples, std::uint32_t first_rank, std::uint32_t ranks, pass_list<Index>& out) {
-  std::vector<std::uint32_t> used, name(ranks, out.all_ranks);
-  auto shares = false;
-  for (auto const& s : samples) {
-    if (s.rank == out.all_ranks)
-      shares = true;
-    else
-      name[s.rank] = 0;
-  }
-  for (std::uint32_t r = 0; r < ranks; ++r)
-    if (shares || name[r] == 0) used.push_back(first_rank + r);
+/// Appends the pass of a micro-batch: of all ranks if they share a sample, otherwise of those that hold one. `at(k)` is the sample that
+/// comes k-th, and its rank.
+template <index_type Index, class At>
+void append_pass(split_batch<Index> const& batch, At const& at, std::uint32_t first_rank, pass_list<Index>& out) {
   auto const pass = static_cast<std::uint32_t>(out.ranks.size());
-  out.ranks.push_back(used);
-  for (auto const& s : samples) out.placements.push_back({s.sample, pass, s.rank == out.all_ranks ? out.all_ranks : first_rank + s.rank});
+  for (std::uint32_t r = 0; r < batch.local_tokens.size(); ++r)
+    if (batch.shared_tokens > 0 || batch.local_tokens[r] > 0) out.ranks.members.push_back(first_rank + r);
+  out.ranks.offsets.push_back(out.ranks.members.size());
+  for (std::size_t k = 0; k < batch.rank_of.size(); ++k) {
+    auto const [sample, rank] = at(k);
+    out.placements.push_back({sample, pass, rank == out.all_ranks ? out.all_ranks : first_rank + rank});
+  }
 }
 
 /// Times of every sample of a batch, alone and shared by all `ranks`; the sums are checked.
@@ -77,7 +72,7 @@ template <index_type Index, length_range R, degree_cost_model Cost>
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require_index<Index>(n, "samples");
   auto const extent = extent_of(lengths);
-  require(extent.tokens < std::int64_t{1} << 62, [] { return std::string("the sum of lengths must be below 2^62"); });
+  require(extent.tokens < std::int64_t{1} << 62, [] { return "the sum of lengths must be below 2^62"; });
   auto const at = read_by_position(lengths);
   std::vector<timed_sample<Index>> out(n);
   std::int64_t alone = 0, shared = 0;
@@ -164,7 +159,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 
   if (!options.pieces) return out;
   pass_list<Index> list;
-  if (!samples.empty()) detail::append_passes(samples, 0, static_cast<std::uint32_t>(n), list);
+  if (!samples.empty()) detail::append_pass(out, [&](std::size_t k) { return std::pair(samples[k].sample, samples[k].rank); }, 0, list);
   out.shards = make_shards(lengths, list, options.ranks, options.layout);
   out.shards.execution = execution::mixed;
   auto const slowest = *std::max_element(out.loads.begin(), out.loads.end());  // what `time_shards` returns

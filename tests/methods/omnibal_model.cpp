@@ -2,9 +2,10 @@
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/model_layers.hpp>
-#include <ballast/methods/omnibal_partition.hpp>
+#include <ballast/methods/omnibal_model.hpp>
 #include <ballast/partition/check.hpp>
 #include <ballast/partition/second_objective.hpp>
+#include <ballast/recompute/keep_tensors.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -19,7 +20,7 @@
 #include <span>
 #include <vector>
 
-namespace test_methods_omnibal_partition {
+namespace test_methods_omnibal_model {
 
 using namespace ballast;
 using ballast_test::between;
@@ -161,4 +162,38 @@ TEST_CASE("omnibal_partition: boundaries keep rising, and refusals") {
         "radius = 4 with stages = 9 makes more than 2^20 cuts");
 }
 
-}  // namespace test_methods_omnibal_partition
+TEST_CASE("omnibal_recompute: stages of one and of both kinds") {
+  omnibal::layer_bytes const bytes{.vision = 20, .language = 10};
+  CHECK(omnibal::recomputed_layers(12, 0, 95, bytes) == 12 - 3);      // 95 / 20 = 4, one in reserve
+  CHECK(omnibal::recomputed_layers(0, 12, 95, bytes) == 12 - 8);      // 95 / 10 = 9
+  CHECK(omnibal::recomputed_layers(5, 12, 95, bytes) == 17 - 8);      // language first
+  CHECK(omnibal::recomputed_layers(5, 4, 95, bytes) == 9 - (4 + 1));  // 55 left: two vision layers, one in reserve
+  CHECK(omnibal::recomputed_layers(5, 4, 9, bytes) == 9);
+  CHECK(omnibal::recomputed_layers(5, 4, -1, bytes) == 9);
+  CHECK(omnibal::recomputed_layers(5, 4, 1000, bytes) == 0);
+  CHECK(refusal([&] { return omnibal::recomputed_layers(1, 1, 1, {.vision = 0}); }) == "bytes = {0, 1073741824} must be positive");
+}
+
+TEST_CASE("omnibal_recompute: within the memory, and never better than the exact selection") {
+  int behind = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    splitmix64 draw(seed);
+    auto const vision = between(0, 20, draw), language = between(1, 20, draw);
+    omnibal::layer_bytes const bytes{between(5, 30, draw), between(5, 30, draw)};
+    auto const vision_time = between(1, 30, draw), language_time = between(1, 30, draw), room = between(0, 400, draw);
+    auto const recomputed = omnibal::recomputed_layers(vision, language, room, bytes);
+    auto const kept_vision = vision - (recomputed < vision ? recomputed : vision);
+    auto const kept_language = language - (recomputed > vision ? recomputed - vision : 0);
+    CAPTURE(seed, vision, language, room, recomputed);
+    CHECK(kept_vision * bytes.vision + kept_language * bytes.language <= room);
+    std::vector<saved_tensor> kinds{{.bytes = bytes.language, .time = language_time, .count = static_cast<std::uint64_t>(language)}};
+    if (vision > 0) kinds.push_back({.bytes = bytes.vision, .time = vision_time, .count = static_cast<std::uint64_t>(vision)});
+    auto const best = keep_tensors(kinds, room);
+    auto const time = (vision - kept_vision) * vision_time + (language - kept_language) * language_time;
+    CHECK(time >= best.time.value);
+    behind += time > best.time.value ? 1 : 0;
+  }
+  CHECK(behind > 250);
+}
+
+}  // namespace test_methods_omnibal_model

@@ -3,6 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/version.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/partition/result.hpp>
@@ -11,13 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 /// @file
-/// @brief OmniBal's model balance: candidate partitions around a balanced one, ranked by variance and by communication, to be measured.
+/// @brief OmniBal's balance of model and memory: candidate partitions around a balanced one, ranked by variance and by communication, to be
+/// measured; and how many layers each stage recomputes.
 
 namespace ballast::inline v0_2::omnibal {
 
@@ -73,7 +74,7 @@ template <index_type Index = std::uint32_t>
   partition_candidates<Index> out;
   out.anchor = min_max_partition<Index>(layers, {.stages = o.stages});
   require(volume.size() + 1 == layers.size() || (layers.empty() && volume.empty()),
-          [&] { return "volume has " + std::to_string(volume.size()) + " entries for " + std::to_string(layers.size()) + " layers"; });
+          [&] { return sentence("volume has ", volume.size(), " entries for ", layers.size(), " layers"); });
   auto left = (std::int64_t{1} << 62) - 1;
   for (std::size_t i = 0; i < volume.size(); ++i) {
     require(volume[i] >= 0 && volume[i] <= left, [&] { return entry("volume", i, volume[i]) + " is negative, or brings the sum to 2^62"; });
@@ -82,9 +83,8 @@ template <index_type Index = std::uint32_t>
   constexpr auto most = std::uint64_t{1} << 20;
   std::uint64_t cuts = 1;
   for (std::uint64_t s = 1; s < o.stages && o.radius > 0; ++s) {
-    require(o.radius < most && cuts <= most / (2 * o.radius + 1), [&] {
-      return "radius = " + std::to_string(o.radius) + " with stages = " + std::to_string(o.stages) + " makes more than 2^20 cuts";
-    });
+    require(o.radius < most && cuts <= most / (2 * o.radius + 1),
+            [&] { return sentence("radius = ", o.radius, " with stages = ", o.stages, " makes more than 2^20 cuts"); });
     cuts *= 2 * o.radius + 1;
   }
   if (out.anchor.status != status::feasible) return out;
@@ -130,6 +130,44 @@ template <index_type Index = std::uint32_t>
     if (!std::binary_search(out.candidates.begin(), out.candidates.begin() + static_cast<std::ptrdiff_t>(listed), c, by_spread))
       out.candidates.push_back(c);
   return out;
+}
+
+/// @brief Memory that the published code leaves free: bytes.
+inline constexpr std::int64_t default_reserve = std::int64_t{3} << 30;
+
+/// @brief Memory that one layer takes if it is not recomputed.
+struct layer_bytes {
+  std::int64_t vision = std::int64_t{2} << 30;    ///< bytes of a vision layer; the default is the published guess
+  std::int64_t language = std::int64_t{1} << 30;  ///< bytes of a language layer; the default is the published guess
+
+  friend constexpr bool operator==(layer_bytes const&, layer_bytes const&) = default;
+};
+
+/// @brief Returns how many layers of a stage the adaptive rule recomputes, counted from the stage's first layer.
+///
+/// The rule releases language layers before vision layers, regardless of the time that a byte of each saves, and keeps one layer in
+/// reserve. `keep_tensors` (recompute/keep_tensors.hpp) makes the best use of the same memory.
+///
+/// @param vision    number of vision layers of the stage
+/// @param language  number of language layers of the stage
+/// @param room      memory that is free if all layers are recomputed, minus a reserve (`default_reserve`)
+/// @param bytes     bytes of a released layer of each kind, positive
+/// @return the number of recomputed layers
+/// @throws invalid_input if a count is negative or a size not positive
+/// @par Source
+/// Yao et al., OmniBal, arXiv 2407.20761, section on adaptive re-computation, and its code.
+template <class = when_called>
+[[nodiscard]] inline std::int64_t recomputed_layers(std::int64_t vision, std::int64_t language, std::int64_t room,
+                                                    layer_bytes const& bytes) {
+  require(vision >= 0 && language >= 0,
+          [&] { return sentence("vision = ", vision, " and language = ", language, " must not be negative"); });
+  require(bytes.vision > 0 && bytes.language > 0,
+          [&] { return sentence("bytes = {", bytes.vision, ", ", bytes.language, "} must be positive"); });
+  if (room < 0) return vision + language;
+  auto const first = room / bytes.language;
+  auto const all_language = vision > 0 && first >= language;
+  auto const released = all_language ? language + (room - language * bytes.language) / bytes.vision - 1 : first - 1;
+  return (std::max)(vision + language - (std::max)(released, std::int64_t{0}), std::int64_t{0});
 }
 
 }  // namespace ballast::inline v0_2::omnibal

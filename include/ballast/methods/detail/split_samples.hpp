@@ -3,7 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/least_of.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/sharding/local_or_distributed_options.hpp>
+#include <ballast/methods/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/link_time.hpp>
 #include <ballast/cost/polynomial.hpp>
-#include <ballast/sharding/local_or_distributed.hpp>
+#include <ballast/methods/local_or_distributed.hpp>
 #include <ballast/sharding/time_shards.hpp>
 
 #include "support/catch.hpp"
@@ -19,7 +19,7 @@
 #include <numeric>
 #include <vector>
 
-namespace test_sharding_local_or_distributed {
+namespace test_methods_local_or_distributed {
 
 using namespace ballast;
 using ballast_test::between;
@@ -238,4 +238,4 @@ TEST_CASE("local_or_distributed: refuses bad input") {
         "cost_per_pass = -1 must not be negative");
 }
 
-}  // namespace test_sharding_local_or_distributed
+}  // namespace test_methods_local_or_distributed
