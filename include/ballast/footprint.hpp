@@ -13,6 +13,8 @@
 /// @endcode
 
 #include <ballast/footprint/activations.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
+#include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/memory.hpp>
 #include <ballast/footprint/model_degree_cost.hpp>
 #include <ballast/footprint/model_layers.hpp>
@@ -23,3 +25,4 @@
 #include <ballast/footprint/trainable.hpp>
 #include <ballast/footprint/training_graph.hpp>
 #include <ballast/footprint/vision_language_cost.hpp>
+#include <ballast/footprint/workspace.hpp>

@@ -245,7 +245,8 @@ TEST_CASE("layers_of: a framework's activations are larger, the inputs of recomp
   CHECK(eager.working == eager.options[0].bytes);
   auto const head = layers_of(model, {.framework = framework_named("eager")}).back();
   CHECK(head.working.per_token == 8 * model.vocabulary + eager.working.per_token);
-  CHECK(refusal([] { return framework_named("jax").activations; }) == "no framework \"jax\"; there are fused, megatron, eager");
+  CHECK(refusal([] { return framework_named("jax").activations; }) ==
+        "no framework \"jax\"; there are fused, megatron, eager, chunkflow, hbp");
 }
 
 TEST_CASE("layers_of: ZeRO-3 gathers two layers and scatters the gradients of one") {

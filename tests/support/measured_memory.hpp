@@ -225,7 +225,7 @@ inline constexpr ballast::transformer qwen3_14b{
   auto const& model = ballast::transformer_preset("qwen2.5-7b");
   ballast::model_setting const by{.spread = {.tensor = 4, .sequence_parallel = true, .zero = 1},
                                   .optimizer = ballast::optimizer_named("adam"),
-                                  .framework = ballast::framework_named("megatron")};
+                                  .framework = ballast::framework_named("chunkflow")};
   auto const none = layer_policy::none;
   return {
       {"chunks of 2,048", model, by, 2048, none, 41.6, 0.15, true},

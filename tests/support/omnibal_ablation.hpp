@@ -115,7 +115,7 @@ struct trained_model {
 inline trained_model with_megatron(vision_language_model const& model) {
   return {.model = model,
           .on = {.device = device_named("a100"), .mfu = 0.5},
-          .by = {.spread = {.tensor = 4, .data = 4, .zero = 1}, .framework = framework_named("megatron")},
+          .by = {.spread = {.tensor = 4, .data = 4, .zero = 1}, .framework = framework_named("chunkflow")},
           .stages = 4,
           .ranks = 4,
           .micro_batches = 16};

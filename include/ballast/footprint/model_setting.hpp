@@ -6,6 +6,8 @@
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/footprint/activations.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
+#include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/memory.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/footprint/trainable.hpp>
@@ -24,32 +26,42 @@ namespace ballast::inline v0_2 {
 /// @brief How large the activations of a framework are.
 struct framework {
   std::string_view name = "fused";  ///< name in lower case
-  std::int64_t activations = 1000;  ///< bytes of activations, in thousandths of those of fused kernels, in [1, 10^5]
+  std::int64_t activations = 1000;  ///< bytes of activations, in thousandths of those that `count` gives, in [1, 10^5]
   bool separate_logits = false;     ///< whether logits cannot take the memory that layers worked with, so that both are held at once
+  tensor_count count = tensor_count::table;  ///< which tensors are counted
   friend constexpr bool operator==(framework const&, framework const&) = default;
 };
 
-/// @brief Known frameworks. `fused` keeps what `activation_bytes_per_token` counts. The other two factors are fitted: `megatron` to
-/// ChunkFlow's slope of memory over length, `eager` (Hugging Face without compilation) to the tables of HBP (docs/footprint.md).
+/// @brief Known frameworks. `fused` keeps what `activation_bytes_per_token` counts, and `megatron` what Megatron-Core keeps, tensor by
+/// tensor (docs/memory-model.md). Two factors are fitted: `chunkflow` to the slope of memory over length that ChunkFlow measured with its
+/// Megatron-LM, `eager` and `hbp` (Hugging Face without compilation) to the tables of HBP (docs/footprint.md).
 inline constexpr std::array frameworks{
     framework{},
-    framework{.name = "megatron", .activations = 2000},
+    framework{.name = "megatron", .count = tensor_count::megatron},
     framework{.name = "eager", .activations = 4150, .separate_logits = true},
+    framework{.name = "chunkflow", .activations = 2000},
+    framework{.name = "hbp", .activations = 4150, .separate_logits = true},
 };
 
 /// @brief Finds a framework by name.
-/// @param name  fused, megatron or eager
+/// @param name  one of `frameworks`, as in "fused"
 /// @return how large its activations are
 /// @throws invalid_input, with a list of the names, if the name is unknown
 [[nodiscard]] constexpr framework const& framework_named(std::string_view name) { return find_named(frameworks, name, "framework"); }
 
 /// @brief How the loss is computed from the last layer's output: which logits exist at a time.
 struct head_loss {
-  /// @brief The way.
+  /// @brief The way. `logits_of` has the bytes of each.
   enum class kind : std::uint8_t {
-    plain,    ///< all logits: in 16 bits, in float32 for the loss, and the gradients of both: 12 bytes per token and vocabulary entry
-    fused,    ///< no logits: a kernel computes the loss and its gradient tile by tile
-    chunked,  ///< those of one chunk of the tokens, which the backward pass computes again
+    plain,         ///< all logits, in the framework's own way
+    fused,         ///< no logits: a kernel computes the loss and its gradient tile by tile
+    chunked,       ///< those of one chunk of the tokens, which the backward pass computes again
+    native,        ///< Megatron-LM's `--cross-entropy-loss-fusion`: compiled, not in place
+    in_place,      ///< Transformer Engine's loss (`--cross-entropy-fusion-impl te`): the gradient takes the place of the logits
+    sixteen_bits,  ///< PyTorch's loss on 16-bit logits, as under DeepSpeed without autocast
+    returned,      ///< transformers since 4.45: the model returns its logits in 16 bits, and the loss has a float32 copy
+    copied,        ///< transformers up to 4.44: the model returns float32 logits, and the loss has a shifted copy
+    parallel,      ///< PyTorch's loss over a vocabulary that DTensor shards
   };
   kind how = kind::plain;   ///< the way
   std::int64_t chunks = 1;  ///< number of chunks of a micro-batch, with `chunked`; at least 1
@@ -58,10 +70,13 @@ struct head_loss {
 
 /// @brief How a model is trained. Defaults: one device, Adam with 18 bytes per parameter, everything trained, fused kernels, plain loss.
 ///
-/// Experts are distributed over `expert` devices and not split by tensor parallelism, unless `expert` is 1.
+/// Experts are distributed over `expert` devices. `expert_tensor` says over how many devices an expert is split.
 struct model_setting {
-  parallelism spread{};                          ///< degrees within a pipeline stage; `data` must be a multiple of `context`
-  std::int64_t expert = 1;                       ///< expert-parallel degree: a divisor of the experts, and of `tensor * data`
+  parallelism spread{};     ///< degrees within a pipeline stage; `data` must be a multiple of `context`
+  std::int64_t expert = 1;  ///< expert-parallel degree: a divisor of the experts, and of `tensor * data`
+  /// Expert-tensor-parallel degree: devices that share an expert. 0 is the framework's default: `spread.tensor` under Megatron-Core; under
+  /// all others 1, and `spread.tensor` if `expert` is 1.
+  std::int64_t expert_tensor = 0;
   context_method method = context_method::ring;  ///< how a context-parallel group shares attention
   /// Tokens that each expert takes, in thousandths of an even share; 0: as many as come (dropless). It counts for the exchange of tokens
   /// alone: FLOPs and activations are those of an even share.
@@ -71,15 +86,21 @@ struct model_setting {
   ballast::framework framework{};                          ///< how large activations are: `framework_named("eager")` and others
   head_loss loss{};                                        ///< how the loss is computed
   attention_kernel attention = attention_kernel::fused;    ///< whether scores are stored
+  kernel_setting kernels{};                                ///< what the framework is told about its kernels, see `tensor_count`
   bool fp8_experts = false;                                ///< whether routed experts keep what they keep in 8 bits
   module_set recompute_modules = feed_forward_modules;     ///< modules that a plan may recompute where it does not recompute a whole layer
   trainable language{};   ///< which parameters of the language model are trained; with adapters, embedding and head are frozen
   trainable vision{};     ///< which parameters of the vision transformer are trained
   trainable projector{};  ///< which parameters of the projector are trained; adapters are not supported
 
-  /// @brief How routed experts are distributed: over `expert` devices, or as all matrices if it is 1.
+  /// @brief How routed experts are distributed.
   [[nodiscard]] constexpr expert_parallelism experts() const noexcept {
-    return {.expert = expert, .expert_tensor = expert == 1 ? spread.tensor : 1};
+    auto const as_tensor = expert == 1 || framework.count == tensor_count::megatron;
+    return {.expert = expert, .expert_tensor = expert_tensor > 0 ? expert_tensor : as_tensor ? spread.tensor : 1};
+  }
+  /// @brief All that the tensors of a layer depend on. @param several whether a micro-batch has several samples beside each other
+  [[nodiscard]] constexpr activation_setting activations(bool several = false) const noexcept {
+    return {.count = framework.count, .attention = attention, .kernels = kernels, .fp8_experts = fp8_experts, .several = several};
   }
   /// @brief The setting of exchanges of activations.
   [[nodiscard]] constexpr exchange_setting exchanges() const noexcept {
@@ -94,6 +115,12 @@ struct model_setting {
 constexpr void require_valid(model_setting const& by) {
   require_valid(by.experts(), by.spread);
   detail::require_within("framework.activations", by.framework.activations, 1, 100'000);
+  detail::require_within("expert_tensor", by.expert_tensor, 0, 1 << 16);
+  detail::require_within("kernels.deferred", by.kernels.deferred, 0, 1 << 24);
+  detail::require_within("kernels.instances", by.kernels.instances, 1, by.spread.data);
+  require(by.spread.data % by.kernels.instances == 0, [&] {
+    return "kernels.instances = " + std::to_string(by.kernels.instances) + " must divide data = " + std::to_string(by.spread.data);
+  });
   detail::require_within("loss.chunks", by.loss.chunks, 1, std::int64_t{1} << 40);
   require(by.projector.what != trained::low_rank, [] { return std::string("projector = low_rank: train it, or freeze it"); });
 }
@@ -105,22 +132,61 @@ struct logit_bytes {
   friend constexpr bool operator==(logit_bytes const&, logit_bytes const&) = default;
 };
 
-/// @brief Bytes of logits and their gradients per token on one device, of a tensor-parallel group that shares the vocabulary.
+/// @brief Bytes for each logit: `kept` from forward to backward, `working` in addition in the backward pass, and those of a chunk.
+struct bytes_of_logit {
+  std::int64_t kept = 0;        ///< of all tokens, held from the forward to the backward pass of the head
+  std::int64_t working = 0;     ///< of all tokens, in addition at the worst moment
+  std::int64_t of_a_chunk = 0;  ///< of one chunk, in addition at the worst moment
+  friend constexpr bool operator==(bytes_of_logit const&, bytes_of_logit const&) = default;
+};
+
+/// @brief Bytes for each logit, by the way a framework computes the loss.
 ///
-/// A plain loss keeps the float32 logits (4 bytes) from the forward to the backward pass, and then has 8 bytes more: their gradients, and
-/// logits and gradients in 16 bits. A chunked loss has all 12 bytes, of one chunk.
+/// | loss | kept | in addition | why |
+/// |---|---|---|---|
+/// | plain, as a table counts | 4 | 8 | float32 logits; their gradients, and both in 16 bits |
+/// | plain, Megatron-Core | 4 | 2 | one float32 copy, all in place; logits in 16 bits, and then their gradient |
+/// | `native` | 4 | 6 | the same, not in place |
+/// | `in_place` | 2 | 0 | the gradient takes the place of the logits |
+/// | `sixteen_bits` | 4 | 4 | logits and their log-softmax; two gradients, all in 16 bits |
+/// | `returned` | 6 | 8 | logits in 16 bits, float32 log-softmax; two float32 gradients |
+/// | `copied` | 8 | 8 | float32 logits and log-softmax; two float32 gradients |
+/// | `parallel` | 4 | 12 | log-softmax; its one-hot gradient, its exponential, and their sum |
+///
+/// @param loss   how the loss is computed
+/// @param count  whose tensors are counted
+/// @return bytes
+/// @par Source
+/// NVIDIA/Megatron-LM, `core/tensor_parallel/cross_entropy.py`; the others were measured with PyTorch's allocator (docs/memory-model.md).
+[[nodiscard]] constexpr bytes_of_logit bytes_per_logit(head_loss const& loss, tensor_count count = tensor_count::table) noexcept {
+  switch (loss.how) {
+    case head_loss::kind::plain:
+      if (count == tensor_count::megatron) return {4, 2, 0};
+      return {4, 8, 0};
+    case head_loss::kind::fused: return {};
+    case head_loss::kind::chunked: return {0, 0, 12};
+    case head_loss::kind::native: return {4, 6, 0};
+    case head_loss::kind::in_place: return {2, 0, 0};
+    case head_loss::kind::sixteen_bits: return {4, 4, 0};
+    case head_loss::kind::returned: return {6, 8, 0};
+    case head_loss::kind::copied: return {8, 8, 0};
+    case head_loss::kind::parallel: return {4, 12, 0};
+  }
+  return {};
+}
+
+/// @brief Bytes of logits and their gradients per token on one device, of a tensor-parallel group that shares the vocabulary.
 ///
 /// @param vocabulary  rows of the head
 /// @param loss        how the loss is computed
 /// @param tensor      tensor-parallel degree
+/// @param count       whose tensors are counted, see `bytes_per_logit`
 /// @return bytes per token, rounded up
-[[nodiscard]] constexpr logit_bytes logits_of(std::int64_t vocabulary, head_loss const& loss, std::int64_t tensor) noexcept {
-  switch (loss.how) {
-    case head_loss::kind::plain: return {divide_up(4 * vocabulary, tensor), divide_up(8 * vocabulary, tensor)};
-    case head_loss::kind::fused: return {};
-    case head_loss::kind::chunked: return {0, divide_up(divide_up(12 * vocabulary, tensor), loss.chunks)};
-  }
-  return {};
+[[nodiscard]] constexpr logit_bytes logits_of(std::int64_t vocabulary, head_loss const& loss, std::int64_t tensor,
+                                              tensor_count count = tensor_count::table) noexcept {
+  auto const each = bytes_per_logit(loss, count);
+  return {divide_up(each.kept * vocabulary, tensor),
+          divide_up(each.working * vocabulary, tensor) + divide_up(divide_up(each.of_a_chunk * vocabulary, tensor), loss.chunks)};
 }
 
 }  // namespace ballast::inline v0_2

@@ -131,11 +131,15 @@ struct grouped_states {
 /// @param states  bytes by group; see `layer_states`
 /// @param spread  degrees within the pipeline stage
 /// @param by      how experts are distributed
+/// @param instances  groups of ranks that shard the states each for themselves (Megatron-LM's `--num-distributed-optimizer-instances`); a
+///                   divisor of `data`
 /// @return bytes of each kind of state, each share rounded up
 /// @throws invalid_input as `require_valid` of the degrees
-[[nodiscard]] constexpr state_size device_states(grouped_states const& states, parallelism const& spread, expert_parallelism const& by) {
+[[nodiscard]] constexpr state_size device_states(grouped_states const& states, parallelism const& spread, expert_parallelism const& by,
+                                                 std::int64_t instances = 1) {
   require_valid(by, spread);
-  auto const of = [&](state_size const& all, std::int64_t parts, std::int64_t ranks) {
+  auto const of = [&](state_size const& all, std::int64_t parts, std::int64_t group) {
+    auto const ranks = divide_up(group, instances);
     state_size const mine{divide_up(all.parameter, parts), divide_up(all.gradient, parts), divide_up(all.optimizer, parts)};
     return state_size{spread.zero >= 3 ? divide_up(mine.parameter, ranks) : mine.parameter,
                       spread.zero >= 2 ? divide_up(mine.gradient, ranks) : mine.gradient,

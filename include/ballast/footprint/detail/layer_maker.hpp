@@ -7,6 +7,8 @@
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/activations.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
+#include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/memory.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/trainable.hpp>
@@ -34,20 +36,23 @@ struct layer_maker {
   }
   [[nodiscard]] std::int64_t shards() const { return by.spread.tensor * by.spread.context; }
 
+  [[nodiscard]] state_size states_on(grouped_states const& states, parallelism const& spread) const {
+    return device_states(states, spread, by.experts(), by.kernels.instances);
+  }
+
   /// Adds a layer without costs, and with all that follows from its states.
   layer& add(std::string name, std::int64_t parameters, grouped_states const& states, trainable const& is, batch_cost const& boundary) {
-    auto const experts = by.experts();
     made.push_back({.name = std::move(name), .parameters = parameters, .boundary = boundary});
     auto& out = made.back();
-    out.state = place(device_states(states, by.spread, experts), by.moved).device.total();
+    out.state = place(states_on(states, by.spread), by.moved).device.total();
     auto spread = by.spread;
     spread.zero = 0;
-    auto const whole = device_states(states, spread, experts);
+    auto const whole = states_on(states, spread);
     // the layer's parameters and those of the next one, gathered, and the layer's gradients before they are scattered
     if (by.moved == offload::parameters || (by.spread.zero >= 3 && by.spread.data > 1)) out.buffers = 2 * whole.parameter + whole.gradient;
     if (by.moved == offload::none) {
       spread.zero = by.spread.zero >= 1 ? 3 : 0;
-      auto const mine = device_states(states, spread, experts);
+      auto const mine = states_on(states, spread);
       out.updated = 2 * mine.optimizer + mine.gradient + (is.what == trained::all ? mine.parameter : 0);
     }
     add_state_exchanges(states, is);
@@ -62,7 +67,8 @@ struct layer_maker {
     auto const flops = layer_training_flops(model, which, is, trained_before);
     // pairs are tokens^2 where all see all or scores are stored, half of (tokens^2 + tokens) where causal, at most `window` a token where
     // windowed
-    auto const halved = by.attention == attention_kernel::fused;
+    auto const counted = by.activations();
+    auto const halved = !counted.stores_scores();
     auto const work = [&](transformer_cost const& cost) {
       auto const squares = cost.causal && halved ? cost.per_pair / 2 : cost.per_pair;
       auto const diagonal = cost.causal && halved ? cost.per_pair - squares : 0;
@@ -86,11 +92,23 @@ struct layer_maker {
     out.backward = of(work(flops.backward));
     auto const backward = backward_factor(is, trained_before) > 0;
     add_activation_exchanges(out, model, which, tile, backward);
-    auto const options = recompute_options(model, which, by.spread, by.recompute_modules, by.attention, by.fp8_experts);
+    auto const expert_tensor = by.experts().expert_tensor;
+    auto const options = recompute_options(model, which, by.spread, by.recompute_modules, counted, expert_tensor);
     auto const share = [&](batch_cost const& c) {
       return of({divide_up(c.per_token, by.spread.context), divide_up(c.per_square, by.spread.context), 0});
     };
-    out.working = share(in_framework(options.front().bytes));
+    if (counted.count == tensor_count::table) {
+      out.working = share(in_framework(options.front().bytes));
+    } else {  // beside what is kept, the gradients of one block, and two of the residual stream
+      auto const tensors = layer_tensors_of(model, which, counted);
+      auto const of_block = [&](gradient_block block) {
+        auto bytes = tensors.gradients(block);
+        bytes.whole += 4 * model.hidden;
+        return share(bytes.on(by.spread, expert_tensor));
+      };
+      auto const a = of_block(gradient_block::attention), b = of_block(gradient_block::feed_forward);
+      out.working = {(std::max)(a.per_token, b.per_token), (std::max)(a.per_square, b.per_square), (std::max)(a.per_tile, b.per_tile)};
+    }
     if (!backward) return out.add({});
     for (auto const& o : options)
       out.add({.recomputed = o.full              ? recomputation::full
@@ -114,8 +132,11 @@ struct layer_maker {
     }
     for (std::int64_t l = 0; l < model.layers; ++l) add_transformer_layer(model, l, layers + " " + std::to_string(l), is);
     auto const copy = states_of({.sharded = embedding.sharded}, by.optimizer, outside);
-    auto const copied = place(device_states(copy, by.spread, by.experts()), by.moved).device.total();
-    auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor);
+    auto const copied = place(states_on(copy, by.spread), by.moved).device.total();
+    auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor, by.framework.count);
+    auto const residual = [&](std::int64_t bytes) {  // sequence parallelism splits the inputs of the final norm and of the head
+      return by.framework.count == tensor_count::table || !by.spread.sequence_parallel ? bytes : divide_up(bytes, by.spread.tensor);
+    };
     for (std::int64_t l = 0; l < model.mtp_layers; ++l) {  // a layer, the projection of two inputs in front of it, and the head once more
       auto const h = model.hidden;
       add_transformer_layer(model, model.layers - 1, "mtp " + std::to_string(l), is, 0,
@@ -127,8 +148,10 @@ struct layer_maker {
       out.forward = out.forward + work;
       out.backward = out.backward + work;
       if (outside.what == trained::all) out.backward = out.backward + work;
+      // the inputs of the merging matrix and of the head; counted tensor by tensor, those of its norms too
+      auto const inputs = by.framework.count == tensor_count::table ? 4 * h : 8 * h;
       out.working = out.working + by_token(logits.working);
-      for (auto& o : out.options) o.bytes = o.bytes + by_token(logits.kept + 4 * h);
+      for (auto& o : out.options) o.bytes = o.bytes + by_token(logits.kept + residual(inputs));
     }
     if (model.vocabulary == 0) return;
     auto const of_head = head_parameter_groups(model);
@@ -138,7 +161,7 @@ struct layer_maker {
     head.forward.per_token = divide_up(head_flops_per_token(model), shards());
     head.backward = head.forward;
     if (outside.what == trained::all) head.backward = head.backward + head.forward;
-    head.add({.bytes = by_token(logits.kept + 2 * model.hidden + (model.final_norm ? 2 * model.hidden : 0))});
+    head.add({.bytes = by_token(logits.kept + residual(2 * model.hidden + (model.final_norm ? 2 * model.hidden : 0)))});
     head.working = by_token(logits.working) + beside;
   }
 
@@ -162,7 +185,7 @@ struct layer_maker {
     auto& to = made.back();
     to.parameters += parameters.total();
     auto const states = states_of(parameters, by.optimizer, {.what = trained::none});
-    to.state += place(device_states(states, by.spread, by.experts()), by.moved).device.total();
+    to.state += place(states_on(states, by.spread), by.moved).device.total();
   }
 
  private:
@@ -188,8 +211,9 @@ struct layer_maker {
     spread.zero = 0;
     auto rest = states, experts = grouped_states{};
     if (by.expert > 1) std::swap(rest.experts, experts.experts);
-    exchange(device_states(rest, spread, by.experts()), {by.spread.data, by.spread.tensor});
-    if (by.expert > 1) exchange(device_states(experts, spread, by.experts()), {by.spread.tensor * by.spread.data / by.expert, by.expert});
+    exchange(states_on(rest, spread), {by.spread.data, by.spread.tensor});
+    auto const parts = by.expert * by.experts().expert_tensor;
+    if (by.expert > 1) exchange(states_on(experts, spread), {by.spread.tensor * by.spread.data / parts, parts});
     auto const backward = backward_factor(is, trained_before) > 0;
     std::erase_if(maker.made, [&](auto const& e) {
       return e.bytes == 0 || (e.when == exchange_phase::backward && e.what == traffic::parameter && !backward);

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/parallelism.hpp>
+#include <ballast/cost/recompute_modules.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+/// @file
+/// @brief `layer_tensors_of`: what a transformer layer keeps from its forward to its backward pass, tensor by tensor.
+
+namespace ballast::inline v0_2 {
+
+/// @brief Bytes of activations of a layer by what divides them. Context parallelism divides the tokens of a device, and so all of them.
+struct tensor_bytes {
+  std::int64_t whole = 0;     ///< per token; only sequence parallelism divides them, by the tensor-parallel degree
+  std::int64_t split = 0;     ///< per token; tensor parallelism divides them
+  std::int64_t gathered = 0;  ///< per token; nothing divides them
+  std::int64_t rows = 0;      ///< per token, as `whole`, but each device that shares an expert holds the rows of all of them
+  std::int64_t scores = 0;    ///< per squared token; tensor parallelism divides them
+
+  /// @brief Adds part by part. @param other bytes of another tensor
+  constexpr tensor_bytes& operator+=(tensor_bytes const& other) noexcept {
+    whole += other.whole;
+    split += other.split;
+    gathered += other.gathered;
+    rows += other.rows;
+    scores += other.scores;
+    return *this;
+  }
+  /// @brief Bytes on one device, before context parallelism divides its tokens.
+  /// @param spread         degrees
+  /// @param expert_tensor  devices that share an expert
+  /// @return per token and squared token, each rounded up
+  [[nodiscard]] constexpr batch_cost on(parallelism const& spread, std::int64_t expert_tensor = 1) const noexcept {
+    auto const t = spread.tensor, parts = whole + rows * expert_tensor;
+    return {(spread.sequence_parallel ? divide_up(parts + split, t) : parts + divide_up(split, t)) + gathered, divide_up(scores, t), 0};
+  }
+  friend constexpr bool operator==(tensor_bytes const&, tensor_bytes const&) = default;
+};
+
+/// @brief The block of a layer whose gradients exist together while its backward pass runs.
+enum class gradient_block : std::uint8_t {
+  none,          ///< the tensor has no gradient of its own at that time
+  attention,     ///< queries, keys, values, scores, and the output of attention
+  feed_forward,  ///< inner activations of the feed-forward block
+};
+
+/// @brief A tensor that a layer keeps, and what takes it away.
+struct layer_tensor {
+  std::string_view name{};      ///< what it is, as in "q, k, v"
+  tensor_bytes bytes{};         ///< its size
+  module_set recomputed{};      ///< recomputing any of these modules drops it
+  module_set instead{};         ///< if not empty: it is kept only if one of these modules is recomputed
+  offload_set moved{};          ///< offloading any of these modules moves it to host memory
+  gradient_block block{};       ///< where its gradient exists beside others
+  bool eight_bits = false;      ///< whether `split` is halved, because experts keep 8 bits (`fp8_experts`)
+  std::int64_t flops = 0;       ///< per token: what is repeated if it is dropped
+  std::int64_t pair_flops = 0;  ///< per squared token, as `flops`
+};
+
+/// @brief All that the tensors of a layer depend on beside its shape and the degrees.
+struct activation_setting {
+  tensor_count count = tensor_count::table;              ///< which tensors are counted
+  attention_kernel attention = attention_kernel::fused;  ///< whether scores are stored
+  kernel_setting kernels{};                              ///< what the framework is told about its kernels
+  bool fp8_experts = false;                              ///< whether routed experts keep what they keep in 8 bits
+  bool several = false;                                  ///< whether a micro-batch has several samples beside each other
+
+  /// @brief Whether attention stores its scores.
+  [[nodiscard]] constexpr bool stores_scores() const noexcept {
+    return attention == attention_kernel::stored_scores || (count == tensor_count::megatron && !kernels.engine);
+  }
+  friend constexpr bool operator==(activation_setting const&, activation_setting const&) = default;
+};
+
+/// @brief The tensors of a layer, at most 32.
+class layer_tensors {
+ public:
+  /// @brief Appends a tensor that has bytes or work. @param tensor the tensor
+  constexpr void add(layer_tensor const& tensor) noexcept {
+    if (tensor.bytes != tensor_bytes{} || tensor.flops != 0 || tensor.pair_flops != 0) all_[size_++] = tensor;
+  }
+  /// @brief The first tensor.
+  [[nodiscard]] constexpr layer_tensor const* begin() const noexcept { return all_.data(); }
+  /// @brief Behind the last tensor.
+  [[nodiscard]] constexpr layer_tensor const* end() const noexcept { return all_.data() + size_; }
+  /// @brief Number of tensors.
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+  /// @brief What is kept if some modules are recomputed and others are moved to host memory.
+  /// @param modules  what is recomputed
+  /// @param moved    what is moved
+  /// @return the sum of the tensors that stay
+  [[nodiscard]] constexpr tensor_bytes kept(module_set modules, offload_set moved = {}) const noexcept {
+    tensor_bytes sum;
+    for (auto const& t : *this) {
+      if ((t.recomputed.bits & modules.bits) != 0 || (t.moved.bits & moved.bits) != 0) continue;
+      if (!t.instead.empty() && (t.instead.bits & modules.bits) == 0) continue;
+      sum += t.bytes;
+      if (t.eight_bits) sum.split -= t.bytes.split / 2;
+    }
+    return sum;
+  }
+  /// @brief Gradients that exist at once while a layer's backward pass runs: those of one block.
+  /// @param block  the block
+  /// @return the sum of its tensors that have a gradient
+  [[nodiscard]] constexpr tensor_bytes gradients(gradient_block block) const noexcept {
+    tensor_bytes sum;
+    for (auto const& t : *this)
+      if (t.block == block) sum += t.bytes;
+    return sum;
+  }
+
+ private:
+  std::array<layer_tensor, 32> all_{};
+  std::size_t size_ = 0;
+};
+
+namespace detail {
+
+/// FLOPs of the pairs. Fused kernels compute what the mask shows, a causal half as (tokens^2 + tokens) / 2; other kernels compute all
+/// pairs.
+constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int64_t layer, bool stored) {
+  auto const flops = layer_flops(model, layer);
+  if (stored) {
+    to.pair_flops = flops.per_pair + flops.per_windowed_pair;
+  } else {
+    to.pair_flops = flops.causal ? flops.per_pair / 2 : flops.per_pair;
+    to.flops = flops.per_windowed_pair * flops.windowed_keys() + (flops.causal ? flops.per_pair - to.pair_flops : 0);
+  }
+}
+
+/// FLOPs that lead from latent vectors to queries, keys and values.
+[[nodiscard]] constexpr std::int64_t up_projection_flops(transformer const& m) noexcept {
+  return 2 * ((m.q_rank > 0 ? m.q_rank : m.hidden) * m.query_heads * m.head_width +
+              m.kv_rank * m.query_heads * (m.head_width - m.rope_width + value_width(m)));
+}
+
+/// The count of Korthikanti et al.: the sum of the tensors is `activation_bytes_per_token`.
+[[nodiscard]] constexpr layer_tensors table_tensors(transformer const& m, std::int64_t layer, activation_setting const& by) {
+  using enum recompute_module;
+  layer_tensors out;
+  auto const h = m.hidden, queries = m.query_heads * m.head_width, values = m.query_heads * value_width(m);
+  auto const linear = is_linear(m, layer), latent = m.kv_rank > 0 && !linear;
+  auto const outputs = 2 * (m.norms < 2 ? m.norms : 2) * h;
+  out.add({.name = "inputs of norms and blocks", .bytes = {.whole = 2 * residual_values(m) - outputs}});
+  out.add({.name = "outputs of norms", .bytes = {.whole = outputs}, .recomputed = {layernorm}});
+  if (linear) {
+    auto const& l = m.linear;  // the convolution's input and output, decay and step, the gate, the norm's input and output
+    out.add({.name = "linear attention", .bytes = {.split = 2 * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))}});
+  } else if (latent) {
+    out.add({.name = "latent vectors", .bytes = {.whole = 4 * latent_values(m, layer)}});
+    out.add({.name = "q, k, v",
+             .bytes = {.split = 2 * (2 * queries + values)},
+             .recomputed = {mla_up_projection},
+             .flops = up_projection_flops(m)});
+    // the part of a key that carries the position is computed before queries, keys and values
+    out.add({.name = "position of the keys", .bytes = {.whole = 2 * m.rope_width}, .instead = {mla_up_projection}});
+  } else {
+    out.add({.name = "q, k, v", .bytes = {.split = 2 * (queries + m.kv_heads * (m.head_width + value_width(m)))}});
+  }
+  if (!linear) {
+    layer_tensor scores{.name = "scores", .recomputed = {core_attention}};
+    if (by.stores_scores()) scores.bytes.scores = 5 * m.query_heads;  // result 2, mask 1, output of dropout 2
+    count_pairs(scores, m, layer, by.stores_scores());
+    out.add(scores);
+    out.add({.name = "context", .bytes = {.split = 2 * values * (m.output_gate ? 3 : 1)}});  // with a gate: it, and the output behind it
+  }
+  auto const in = m.gated ? 2 : 1;  // inner values before the activation function, per unit of width
+  auto const inner = [&](std::string_view name, module_set modules, std::int64_t width) {
+    out.add({.name = name, .bytes = {.split = 2 * (in + 1) * width}, .recomputed = modules, .flops = 2 * in * h * width});
+  };
+  if (!has_experts(m, layer)) {
+    inner("inner activations", {mlp}, m.ffn);
+    return out;
+  }
+  auto const routed = m.active_experts * m.expert_ffn;
+  out.add({.name = "experts' activations",
+           .bytes = {.split = 2 * routed},
+           .recomputed = {moe_activation, experts, moe},
+           .eight_bits = by.fp8_experts});
+  out.add({.name = "experts' first products",
+           .bytes = {.split = 2 * in * routed},
+           .recomputed = {experts, moe},
+           .eight_bits = by.fp8_experts,
+           .flops = 2 * in * h * routed});
+  out.add({.name = "experts' inputs",  // and the FLOPs of the router
+           .bytes = {.split = 2 * m.active_experts * h},
+           .recomputed = {moe},
+           .eight_bits = by.fp8_experts,
+           .flops = 2 * h * m.experts});
+  inner("inner activations of shared experts", {shared_experts, moe}, m.shared_ffn);
+  return out;
+}
+
+/// What Megatron-Core keeps.
+[[nodiscard]] constexpr layer_tensors megatron_tensors(transformer const& m, std::int64_t layer, activation_setting const& by) {
+  using enum recompute_module;
+  auto const& k = by.kernels;
+  layer_tensors out;
+  auto const h = m.hidden, heads = m.query_heads, v = value_width(m), in = m.gated ? std::int64_t{2} : std::int64_t{1};
+  std::int64_t const input = k.fp8 ? 1 : 2, statistics = m.norm_bias ? 8 : 4;  // of a matrix product, per value; of a norm, per row
+  auto const mask = [&](std::string_view name) {
+    if (k.hidden_dropout) out.add({.name = name, .bytes = {.whole = h}});
+  };
+  out.add({.name = "input of norm 1", .bytes = {.whole = 2 * h}, .moved = {offload_module::attn_norm}});
+  out.add({.name = "statistics of norm 1", .bytes = {.whole = statistics}});
+  out.add({.name = "output of norm 1", .bytes = {.whole = input * h}, .recomputed = {layernorm}, .moved = {offload_module::qkv_linear}});
+  if (is_linear(m, layer)) {
+    auto const& l = m.linear;
+    out.add({.name = "linear attention",
+             .bytes = {.split = 2 * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))},
+             .block = gradient_block::attention});
+  } else {
+    if (m.kv_rank > 0) {
+      out.add({.name = "latent vectors",
+               .bytes = {.whole = 2 * (m.q_rank + m.kv_rank + m.rope_width), .gathered = 2 * m.rope_width},
+               .moved = {offload_module::qkv_linear}});
+      out.add({.name = "normalised latent vectors",
+               .bytes = {.whole = input * (m.q_rank + m.kv_rank)},
+               .recomputed = {mla_up_projection},
+               .moved = {offload_module::qkv_linear}});
+      out.add({.name = "q, k, v",
+               .bytes = {.split = 2 * heads * (2 * m.head_width + v)},
+               .recomputed = {mla_up_projection},
+               .moved = {offload_module::core_attn},
+               .block = gradient_block::attention,
+               .flops = up_projection_flops(m)});
+    } else {
+      out.add({.name = "q, k, v",
+               .bytes = {.split = 2 * (heads * m.head_width + m.kv_heads * (m.head_width + v))},
+               .moved = {offload_module::core_attn},
+               .block = gradient_block::attention});
+      if (m.qk_norm > 0)
+        out.add({.name = "normalised q and k", .bytes = {.split = (heads + m.kv_heads) * (2 * m.head_width + statistics)}});
+    }
+    layer_tensor scores{.name = "scores", .recomputed = {core_attention}, .moved = {offload_module::core_attn}};
+    count_pairs(scores, m, layer, by.stores_scores());
+    if (by.stores_scores()) {
+      scores.bytes.scores = 2 * heads;
+      scores.block = gradient_block::attention;
+      out.add(scores);
+      layer_tensor more{.name = "scores behind dropout", .recomputed = {core_attention}, .moved = {offload_module::core_attn}};
+      if (k.attention_dropout) {
+        more.bytes.scores = 2 * heads;
+        more.block = gradient_block::attention;
+        out.add(more);
+        more.block = gradient_block::none;
+        more.name = "mask of the scores' dropout";
+        more.bytes.scores = heads;
+        out.add(more);
+      }
+      if (!k.engine && k.float_softmax) {
+        more.name = "float32 scores";
+        more.block = gradient_block::none;
+        more.bytes.scores = 2 * heads;
+        out.add(more);
+      }
+    } else {
+      out.add(scores);  // FLOPs alone
+      out.add({.name = "log-sum-exp of the scores", .bytes = {.split = 4 * heads}, .moved = {offload_module::core_attn}});
+    }
+    if (m.output_gate) out.add({.name = "gate of the output, and the output behind it", .bytes = {.split = 4 * heads * v}});
+    out.add(
+        {.name = "context", .bytes = {.split = 2 * heads * v}, .moved = {offload_module::attn_proj}, .block = gradient_block::attention});
+    if (k.fp8) out.add({.name = "context in 8 bits", .bytes = {.split = heads * v}});
+    if (k.flash && by.several && !by.stores_scores())
+      out.add({.name = "context in the layout of the samples", .bytes = {.split = 2 * heads * v}});
+  }
+  mask("mask of dropout 1");
+  auto const routed = has_experts(m, layer);
+  if (!m.parallel) {
+    out.add({.name = "input of norm 2", .bytes = {.whole = 2 * h}, .moved = {offload_module::mlp_norm}});
+    out.add({.name = "statistics of norm 2", .bytes = {.whole = statistics}});
+    out.add({.name = "output of norm 2",
+             .bytes = {.whole = (routed ? 2 : input) * h},
+             .recomputed = routed ? module_set{layernorm} : module_set{layernorm, mlp}});
+  }
+  mask("mask of dropout 2");
+  if (m.norms > 2) out.add({.name = "inputs of further norms", .bytes = {.whole = (m.norms - 2) * (2 * h + statistics)}});
+  if (!routed) {
+    out.add({.name = "first product",
+             .bytes = {.split = 2 * in * m.ffn},
+             .recomputed = {mlp},
+             .block = gradient_block::feed_forward,
+             .flops = 2 * in * h * m.ffn});
+    out.add({.name = "activation", .bytes = {.split = input * m.ffn}, .recomputed = {mlp}, .block = gradient_block::feed_forward});
+    return out;
+  }
+  auto const active = m.active_experts, width = active * m.expert_ffn;
+  out.add({.name = "router", .bytes = {.whole = 12 * m.experts}, .recomputed = {moe}, .flops = 2 * h * m.experts});
+  out.add({.name = "experts' inputs", .bytes = {.rows = input * active * h}, .recomputed = {moe}, .moved = {offload_module::expert_fc1}});
+  out.add({.name = "experts' first products",
+           .bytes = {.whole = 2 * in * width},
+           .recomputed = {experts, moe},
+           .moved = {offload_module::moe_act},
+           .block = gradient_block::feed_forward,
+           .flops = 2 * in * h * width});
+  if (!k.fused_activation)
+    out.add({.name = "experts' activations before the probabilities",
+             .bytes = {.whole = 2 * in * width},
+             .recomputed = {moe_activation, experts, moe}});
+  out.add({.name = "experts' activations",
+           .bytes = {.whole = (by.fp8_experts ? 1 : input) * width},
+           .recomputed = {moe_activation, experts, moe},
+           .block = gradient_block::feed_forward});
+  out.add({.name = "shared experts' first product",
+           .bytes = {.split = 2 * in * m.shared_ffn},
+           .recomputed = {shared_experts, moe},
+           .flops = 2 * in * h * m.shared_ffn});
+  out.add({.name = "shared experts' activation", .bytes = {.split = input * m.shared_ffn}, .recomputed = {shared_experts, moe}});
+  return out;
+}
+
+}  // namespace detail
+
+/// @brief What a transformer layer keeps from its forward to its backward pass, tensor by tensor, in a 16-bit format.
+///
+/// `tensor_count::table` is the count of Korthikanti et al.: no dropout masks of the residual stream, no statistics of norms and softmax.
+/// `tensor_count::megatron` has every tensor that Megatron-Core keeps, as the kernels are set: a GPT with dropout has their 34 bytes per
+/// token and channel, and its statistics. Routing is even: a token sends one row to each of its experts.
+///
+/// @param model  the shape
+/// @param layer  0 … layers - 1
+/// @param by     which tensors, and how kernels compute
+/// @return the tensors, in the order in which the forward pass makes them
+/// @throws invalid_input as `require_valid`, or if `layer` is out of range
+/// @par Complexity
+/// O(1): at most 32 tensors.
+/// @par Source
+/// Korthikanti et al., arXiv 2205.05198, section 4. NVIDIA/Megatron-LM and Transformer Engine, read at commit d98e8a64dd of the former;
+/// docs/memory-model.md has the table.
+[[nodiscard]] constexpr layer_tensors layer_tensors_of(transformer const& model, std::int64_t layer, activation_setting const& by = {}) {
+  detail::require_layer(model, layer);
+  return by.count == tensor_count::table ? detail::table_tensors(model, layer, by) : detail::megatron_tensors(model, layer, by);
+}
+
+}  // namespace ballast::inline v0_2

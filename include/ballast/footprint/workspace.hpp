@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/checked.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
+#include <ballast/footprint/layer_tensors.hpp>
+#include <ballast/footprint/model_setting.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+/// @file
+/// @brief `workspace_bytes`: memory that libraries and frameworks hold on a device during the whole training, beside states and
+/// activations.
+
+namespace ballast::inline v0_2 {
+
+/// @brief What a pipeline stage has, as far as its workspace depends on it.
+struct stage_content {
+  bool dense = true;    ///< a layer without experts
+  bool experts = true;  ///< a layer with experts, if the model has any
+  bool head = true;     ///< the head
+  friend constexpr bool operator==(stage_content const&, stage_content const&) = default;
+};
+
+namespace detail {
+
+/// The workspace of one cuBLAS handle under Transformer Engine, 28 MiB and 1 KiB larger on Hopper.
+[[nodiscard]] constexpr std::int64_t engine_workspace(bool hopper) noexcept {
+  constexpr std::int64_t mib = 1 << 20;
+  return hopper ? 32 * mib + 1024 : 4 * mib;
+}
+
+/// The shapes of the weights of a stage on one device, each once.
+class weight_shapes {
+ public:
+  constexpr void add(std::int64_t rows, std::int64_t columns) noexcept {
+    for (std::size_t i = 0; i < size_; ++i)
+      if (all_[i] == std::array{rows, columns}) return;
+    all_[size_++] = {rows, columns};
+  }
+  [[nodiscard]] constexpr std::int64_t values() const noexcept {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < size_; ++i) sum += all_[i][0] * all_[i][1];
+    return sum;
+  }
+
+ private:
+  std::array<std::array<std::int64_t, 2>, 16> all_{};
+  std::size_t size_ = 0;
+};
+
+[[nodiscard]] constexpr std::int64_t dummy_gradient_values(transformer const& m, model_setting const& by, stage_content const& has) {
+  auto const t = by.spread.tensor, h = m.hidden, v = value_width(m), in = m.gated ? std::int64_t{2} : std::int64_t{1};
+  weight_shapes all;
+  auto const queries = m.query_heads * m.head_width;
+  if (m.kv_rank > 0) {
+    if (m.q_rank > 0) all.add(m.q_rank, h);
+    all.add(divide_up(queries, t), m.q_rank > 0 ? m.q_rank : h);
+    all.add(m.kv_rank + m.rope_width, h);
+    all.add(divide_up(m.query_heads * (m.head_width - m.rope_width + v), t), m.kv_rank);
+  } else {
+    all.add(divide_up(queries + m.kv_heads * (m.head_width + v), t), h);
+  }
+  all.add(h, divide_up(m.query_heads * v, t));
+  auto const block = [&](std::int64_t width, std::int64_t parts) {
+    if (width == 0) return;
+    all.add(divide_up(in * width, parts), h);
+    all.add(h, divide_up(width, parts));
+  };
+  if (has.dense) block(m.ffn, t);
+  if (has.experts) {
+    block(m.expert_ffn, by.experts().expert_tensor);
+    block(m.shared_ffn, t);
+  }
+  return all.values();
+}
+
+}  // namespace detail
+
+/// @brief Bytes that are held on a device of Megatron-Core during the whole training, beside states and activations.
+///
+/// | bytes | for |
+/// |---|---|
+/// | 2 x 32 MiB | cuBLAS: the handles of the forward and the backward thread; 2 x 8,519,680 before Hopper without `large_cublas` |
+/// | 32 MiB + 1 KiB, or 4 MiB before Hopper | Transformer Engine's handle; four more with `grouped_gemm` |
+/// | 3 x 32 MiB | `tensor_overlap`: the streams of user buffers |
+/// | 2 x 32 MiB | `expert_overlap`: cuBLAS on two more streams |
+/// | 2 a tokens^2 / (t c) | kernels that are not Transformer Engine's: the input of the product of queries and keys |
+/// | 2 h tokens / c | sequence parallelism: the gathered input of the head |
+/// | 2 bytes a value | `dummy_gradients`: one tensor for each shape of weights |
+///
+/// @param model   the shape
+/// @param by      how the model is trained
+/// @param batch   a micro-batch on the devices of a context-parallel group
+/// @param hopper  whether the device is a Hopper or later
+/// @param has     what the stage has
+/// @return bytes; 0 unless the framework counts as Megatron-Core does
+/// @throws invalid_input if the bytes reach 2^63
+/// @par Source
+/// PyTorch `getChosenWorkspaceSize`; Transformer Engine `get_cublas_workspace_size_bytes`, `get_multi_stream_cublas_workspace`,
+/// `get_dummy_wgrad`; NVIDIA/Megatron-LM `DotProductAttention.forward`, `tensor_parallel/layers.py`.
+[[nodiscard]] constexpr std::int64_t workspace_bytes(transformer const& model, model_setting const& by, batch_shape const& batch,
+                                                     bool hopper = true, stage_content const& has = {}) {
+  if (by.framework.count != tensor_count::megatron) return 0;
+  constexpr std::int64_t mib = 1 << 20;
+  auto const& k = by.kernels;
+  auto const t = by.spread.tensor, c = by.spread.context;
+  auto const experts = has.experts && model.experts > 0;
+  auto fixed = 2 * (hopper || k.large_cublas ? 32 * mib : 8'519'680);
+  if (k.engine) fixed += detail::engine_workspace(hopper) * (experts && k.grouped_gemm ? 5 : 1);
+  if (k.tensor_overlap) fixed += 3 * 32 * mib;
+  if (k.expert_overlap) fixed += 2 * 32 * mib;
+  auto bytes = checked(fixed);
+  auto const add = [&](checked const& whole, std::int64_t parts) {
+    bytes = bytes + (whole.fits() ? checked(divide_up(whole.value, parts)) : whole);
+  };
+  if (!k.engine) add(checked(2 * model.query_heads) * checked(batch.squares), t * c);
+  if (by.spread.sequence_parallel && t > 1 && (has.head || !k.engine)) add(checked(2 * model.hidden) * checked(batch.tokens), c);
+  if (k.engine && k.dummy_gradients) add(checked(2 * detail::dummy_gradient_values(model, by, {has.dense, experts, has.head})), 1);
+  require(bytes.fits(), [] { return std::string("the workspace reaches 2^63 bytes"); });
+  return bytes.value;
+}
+
+}  // namespace ballast::inline v0_2

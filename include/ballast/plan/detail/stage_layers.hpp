@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/checked.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/parameter_groups.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/layer_tensors.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
+#include <ballast/footprint/trainable.hpp>
+#include <ballast/footprint/workspace.hpp>
+#include <ballast/plan/detail/recomputed_layers.hpp>
+#include <ballast/plan/training_setting.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+
+// The bytes of a pipeline stage, for memory_of. Private.
+
+namespace ballast::inline v0_2::detail {
+
+/// Bytes of a stage; a sum that reaches 2^63 is `checked::none`.
+struct stage_bytes {
+  checked states{0}, workspace{0}, kept{0}, inputs{0}, gathered{0};
+  std::array<checked, 4> extra{checked(0), checked(0), checked(0), checked(0)};  // by memory_moment
+};
+
+[[nodiscard]] constexpr checked larger(checked a, checked b) noexcept {
+  return !a.fits() || !b.fits() ? checked(checked::none) : checked((std::max)(a.value, b.value));
+}
+[[nodiscard]] constexpr checked divided(checked whole, std::int64_t parts) noexcept {
+  return whole.fits() ? checked(divide_up(whole.value, parts)) : whole;
+}
+/// a - b, where b is a part of a.
+[[nodiscard]] constexpr checked without(checked a, checked b) noexcept {
+  return a.fits() && b.fits() ? checked(a.value - b.value) : checked(checked::none);
+}
+
+/// Counts stages of a training, one after the other. Layers of one kind are counted once.
+template <class = when_called>
+class stage_counter {
+ public:
+  stage_counter(transformer const& model, training_setting const& by, batch_shape const& batch, bool hopper)
+      : model_(model), by_(by), batch_(batch), hopper_(hopper), count_(by.model.framework.count) {
+    auto const& k = by.model.kernels;
+    auto const embedding = embedding_parameter_groups(model);
+    embedding_ = states_of(embedding, by.model.optimizer, outside());
+    copy_ = states_of({.sharded = embedding.sharded}, by.model.optimizer, outside());
+    head_ = states_of(head_parameter_groups(model), by.model.optimizer, outside());
+    auto const h = model.hidden;
+    merging_ = states_of({.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)}, by.model.optimizer, by.model.language);
+    offloads_ = megatron() && !k.moved.empty();
+  }
+
+  /// The bytes of a stage, which has the chunks that its schedule gives it.
+  [[nodiscard]] stage_bytes operator()(std::size_t stage, std::span<std::uint32_t const> cuts) {
+    stage_bytes out;
+    auto const stages = static_cast<std::size_t>(by_.pipeline.stages);
+    auto const chunks = cuts.size() - 1;
+    auto const first_layer = std::uint32_t{model_.vocabulary > 0 ? 1U : 0U};
+    auto const last_layer = first_layer + static_cast<std::uint32_t>(model_.layers + model_.mtp_layers);
+    grouped_states states;
+    work_ = {};
+    std::int64_t first_flight = 0, mtp = 0;
+    bool has_embedding = false, has_head = false;
+    stage_content has{.dense = false, .experts = false, .head = false};
+    for (std::size_t c = 0; c < chunks; ++c) {
+      if (std::visit([&](auto const& s) { return s.stage_of(c, stages); }, by_.pipeline.schedule) != stage) continue;
+      auto const flight = flight_of(stage, c / stages);
+      if (c == 0 && model_.vocabulary > 0) {
+        has_embedding = true;
+        first_flight = flight;
+        add(states, embedding_, 1);
+      }
+      auto const begin = (std::max)(cuts[c], first_layer), end = (std::min)(cuts[c + 1], last_layer);
+      auto const found = chunk(begin, end, first_layer);
+      out.kept = out.kept + found.kept * checked(flight);
+      for (std::size_t i = 0; i < kinds_.size(); ++i) add(states, kinds_[i].states, found.number[i]);
+      has.dense = has.dense || found.number[0] + found.number[2] > 0;
+      has.experts = has.experts || found.number[1] + found.number[3] > 0;
+      mtp += found.mtp;
+      add(states, merging_, found.mtp);
+      if (c + 1 == chunks && model_.vocabulary > 0) {
+        has_head = has.head = true;
+        add(states, head_, 1);
+      }
+    }
+    auto const copied = !has_embedding && ((mtp > 0 && !model_.tied) || (has_head && model_.tied));
+    if (copied) add(states, copy_, 1);
+    out.states = fits_ ? checked(place(on(states), by_.model.moved).device.total()) : checked(checked::none);
+    out.workspace = checked(workspace_bytes(model_, by_.model, batch_, hopper_, has));
+    add_inputs(out, has_embedding ? first_flight : 0);
+    add_gathered(out, has_embedding, has_head);
+    add_moments(out, has_head, mtp);
+    return out;
+  }
+
+ private:
+  /// What layers of one kind have: with or without experts, with or without linear attention.
+  struct layer_kind {
+    bool known = false;
+    grouped_states states{};
+    checked none{0}, chosen{0}, full{0},
+        products{0};                    // kept: nothing, the modules of the setting, the layer, every second product recomputed
+    checked moved{0}, chosen_moved{0};  // of `none` and `chosen`, what is in host memory
+    checked gradients{0}, scores{0};    // while its backward pass runs; of stored scores
+    checked buffers{0};                 // gathered parameters and their gradients, under ZeRO-3
+  };
+  /// The layers of a chunk.
+  struct chunk_sum {
+    checked kept{0};
+    std::array<std::int64_t, 4> number{};  // of layers of each kind
+    std::int64_t mtp = 0;
+  };
+  /// The largest layers of a stage.
+  struct at_work {
+    checked backward{0}, kept{0}, moved{0}, scores{0};
+  };
+
+  [[nodiscard]] bool megatron() const noexcept { return count_ == tensor_count::megatron; }
+  [[nodiscard]] trainable outside() const noexcept {
+    return {.what = by_.model.language.what == trained::all ? trained::all : trained::none};
+  }
+  [[nodiscard]] state_size on(grouped_states const& states) const {
+    return device_states(states, by_.model.spread, by_.model.experts(), by_.model.kernels.instances);
+  }
+  void add(grouped_states& to, grouped_states const& from, std::int64_t times) {
+    auto const one = [&](std::int64_t& sum, std::int64_t value) {
+      auto const next = checked(sum) + checked(value) * checked(times);
+      fits_ = fits_ && next.fits();
+      sum = next.fits() ? next.value : 0;
+    };
+    auto const group = [&](state_size& sum, state_size const& value) {
+      one(sum.parameter, value.parameter);
+      one(sum.gradient, value.gradient);
+      one(sum.optimizer, value.optimizer);
+    };
+    group(to.sharded, from.sharded);
+    group(to.replicated, from.replicated);
+    group(to.experts, from.experts);
+  }
+
+  /// Micro-batches of a chunk that a stage holds when its head, or its first backward pass, runs.
+  [[nodiscard]] std::int64_t flight_of(std::size_t stage, std::size_t chunk) const {
+    auto const stages = by_.pipeline.stages, micro = static_cast<std::uint64_t>(by_.micro_batches);
+    auto const held = std::visit([&](auto const& s) { return s.in_flight(stage, stages, micro).held; }, by_.pipeline.schedule);
+    auto const v = by_.chunks();
+    if (v == 1) return static_cast<std::int64_t>(held);
+    if (!std::holds_alternative<interleaved_schedule>(by_.pipeline.schedule)) return static_cast<std::int64_t>(divide_up(held, v));
+    // groups of `stages` micro-batches pass through the chunks in turn
+    auto const round = stages * v, rest = held % round, begin = chunk * stages;
+    return static_cast<std::int64_t>(held / round * stages + (rest > begin ? (std::min)(rest - begin, stages) : 0));
+  }
+
+  /// Bytes of tensors for the micro-batch on one device.
+  [[nodiscard]] checked bytes(tensor_bytes const& of) const {
+    auto const& spread = by_.model.spread;
+    auto const t = spread.tensor, c = spread.context;
+    auto const parts = checked(of.whole + of.rows * by_.model.experts().expert_tensor), split = checked(of.split);
+    auto const tokens = checked(batch_.tokens);
+    auto const by_token =
+        spread.sequence_parallel ? divided((parts + split) * tokens, t * c) : divided(parts * tokens, c) + divided(split * tokens, t * c);
+    return by_token + divided(checked(of.gathered) * tokens, c) + divided(checked(of.scores) * checked(batch_.squares), t * c);
+  }
+  /// Bytes in the framework: stored scores are as large in all.
+  [[nodiscard]] checked in_framework(tensor_bytes of) const {
+    auto const scores = bytes({.scores = of.scores});
+    of.scores = 0;
+    return divided(bytes(of) * checked(by_.model.framework.activations), 1000) + scores;
+  }
+  [[nodiscard]] checked residual(std::int64_t values) const { return bytes({.whole = values}); }
+
+  [[nodiscard]] layer_kind const& kind(std::int64_t layer, std::size_t& number) {
+    number = (has_experts(model_, layer) ? 1U : 0U) + (is_linear(model_, layer) ? 2U : 0U);
+    auto& out = kinds_[number];
+    if (out.known) return out;
+    out.known = true;
+    auto const& m = by_.model;
+    auto const tensors = layer_tensors_of(model_, layer, m.activations(by_.micro_batch > 1));
+    auto const modules = by_.recompute.what == recompute_setting::kind::modules ? by_.recompute.modules : module_set{};
+    out.states = layer_states(model_, layer, m.optimizer, m.language);
+    out.none = in_framework(tensors.kept({}));
+    out.chosen = modules.empty() ? out.none : in_framework(tensors.kept(modules));
+    if (offloads_) {
+      out.moved = without(out.none, in_framework(tensors.kept({}, m.kernels.moved)));
+      out.chosen_moved = without(out.chosen, in_framework(tensors.kept(modules, m.kernels.moved)));
+    }
+    out.full = residual(2 * model_.hidden);
+    if (by_.recompute.what == recompute_setting::kind::products)
+      out.products = divided(checked(kept_products(model_, layer, m).bytes.per_token) * checked(batch_.tokens), 1);
+    if (megatron()) {
+      auto const a = tensors.gradients(gradient_block::attention), f = tensors.gradients(gradient_block::feed_forward);
+      out.gradients = larger(bytes(a), bytes(f)) + residual(4 * model_.hidden);
+      if (m.activations().stores_scores()) out.scores = bytes({.scores = 2 * model_.query_heads});
+    } else {
+      out.gradients = out.none;  // recomputed tensors, or the gradients of kept ones
+      out.buffers = buffers(out.states);
+    }
+    return out;
+  }
+  /// The parameters of a layer and of the next one, gathered, and its gradients before they are scattered.
+  [[nodiscard]] checked buffers(grouped_states const& states) const {
+    auto spread = by_.model.spread;
+    if (by_.model.moved != offload::parameters && (spread.zero < 3 || spread.data == 1)) return checked(0);
+    spread.zero = 0;
+    auto const whole = device_states(states, spread, by_.model.experts());
+    return checked(2 * whole.parameter + whole.gradient);
+  }
+
+  /// Layers of the chain in [begin, end), which are transformer layers and those for multi-token prediction.
+  [[nodiscard]] chunk_sum chunk(std::uint32_t begin, std::uint32_t end, std::uint32_t first_layer) {
+    using enum recompute_setting::kind;
+    auto const& again = by_.recompute;
+    chunk_sum out;
+    auto unit = checked(0);  // what the layers of a unit of `uniform` have together
+    for (auto i = begin; i < end; ++i) {
+      auto const n = static_cast<std::int64_t>(i - begin), layer = static_cast<std::int64_t>(i - first_layer);
+      auto const extra = layer >= model_.layers;  // for multi-token prediction
+      std::size_t which = 0;
+      auto const& of = kind(extra ? model_.layers - 1 : layer, which);
+      ++out.number[which];
+      auto kept = of.none, moved = of.moved;
+      auto full = again.what == uniform;
+      if (!extra)
+        full = full || (again.what == block && n < again.layers) || (again.what == alternate && n % again.layers == again.layers - 1);
+      if (again.what == modules) kept = of.chosen, moved = of.chosen_moved;
+      if (again.what == products && !extra) kept = of.products;
+      if (full) kept = of.full, moved = checked(0);
+      auto whole = of.none;
+      if (again.what == uniform && !extra) {
+        auto const starts = n % again.layers == 0;
+        unit = starts ? whole : unit + whole;
+        whole = unit;
+        if (!starts) kept = checked(0);
+      }
+      auto backward = of.gradients;
+      if (megatron() && kept.fits() && whole.fits()) backward = backward + checked((std::max)(whole.value - kept.value, std::int64_t{0}));
+      if (!megatron() && again.what == uniform) backward = larger(backward, whole);
+      work_.backward = larger(work_.backward, backward + of.buffers);
+      work_.kept = larger(work_.kept, kept);
+      work_.moved = larger(work_.moved, moved);
+      work_.scores = larger(work_.scores, of.scores);
+      out.kept = out.kept + without(kept, moved);
+      if (!extra) continue;
+      ++out.mtp;
+      out.kept = out.kept + residual((megatron() ? 8 : 4) * model_.hidden);
+    }
+    return out;
+  }
+
+  void add_inputs(stage_bytes& to, std::int64_t flight) const {
+    if (!megatron()) return;
+    auto const c = by_.model.spread.context;
+    to.inputs = divided(checked(28) * checked(batch_.tokens), c);  // ids, labels and positions in 8 bytes, weights of the loss in 4
+    if (by_.model.kernels.loader_mask) to.inputs = to.inputs + divided(checked(batch_.squares), c);
+    if (by_.model.kernels.hidden_dropout) to.inputs = to.inputs + residual(model_.hidden) * checked(flight);
+  }
+  /// Megatron-FSDP keeps embedding and head gathered.
+  void add_gathered(stage_bytes& to, bool has_embedding, bool has_head) const {
+    if (!megatron() || by_.model.spread.zero < 3) return;
+    auto const matrices = model_.tied ? (has_embedding || has_head ? 1 : 0) : (has_embedding ? 1 : 0) + (has_head ? 1 : 0);
+    to.gathered = divided(checked(2 * matrices * model_.hidden) * checked(model_.vocabulary), by_.model.spread.tensor);
+  }
+  void add_moments(stage_bytes& to, bool has_head, std::int64_t mtp) const {
+    auto const& m = by_.model;
+    auto const t = m.spread.tensor, c = m.spread.context;
+    // three layers' worth of moved tensors are on the device: at work, on its way, and waiting to be copied
+    auto const backward = work_.backward + checked(3) * work_.moved;
+    to.extra[1] = backward;
+    if (megatron() && m.kernels.expert_overlap) to.extra[2] = without(work_.kept, work_.moved) + backward + work_.scores;
+    if (!has_head) return;
+    auto const each = bytes_per_logit(m.loss, count_);
+    auto const logits = checked(model_.vocabulary) * checked(batch_.tokens);
+    auto head = divided(logits * checked(each.kept + each.working), t * c) +
+                divided(divided(logits * checked(each.of_a_chunk), t * c), m.loss.chunks);
+    head = head + divided(logits * checked(each.kept * mtp), t * c) + residual((model_.final_norm ? 4 : 2) * model_.hidden);
+    auto const waiting = (std::min)(m.kernels.deferred, by_.micro_batches - 1);
+    if (megatron() && waiting > 0)
+      head =
+          head + (divided(checked(2) * logits, t * c) + divided(checked(2 * model_.hidden) * checked(batch_.tokens), c)) * checked(waiting);
+    if (m.framework.separate_logits) head = head + backward;
+    if (!megatron()) head = head + buffers(head_);
+    to.extra[0] = head;
+  }
+
+  transformer const& model_;
+  training_setting const& by_;
+  batch_shape batch_;
+  bool hopper_;
+  tensor_count count_;
+  bool offloads_ = false, fits_ = true;
+  grouped_states embedding_, copy_, head_, merging_;
+  std::array<layer_kind, 4> kinds_{};
+  at_work work_{};
+};
+
+}  // namespace ballast::inline v0_2::detail

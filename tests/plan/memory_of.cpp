@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/presets.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/plan/memory_of.hpp>
+
+#include "support/catch.hpp"
+#include "support/published_peaks.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace test_plan_memory_of {
+
+using namespace ballast;
+using ballast_test::refusal;
+
+namespace {
+
+double error(std::int64_t computed, std::int64_t measured) { return static_cast<double>(computed) / static_cast<double>(measured) - 1; }
+
+constexpr memory_moment moments[] = {memory_moment::head, memory_moment::layer_backward, memory_moment::overlap, memory_moment::step};
+
+/// A training of a preset or of a published run, with flags drawn at random.
+struct drawn {
+  transformer model;
+  training_setting by;
+};
+drawn draw(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  auto const of = [&](std::size_t n) { return static_cast<std::int64_t>(random() % n); };
+  auto const rows = ballast_test::megatron_peaks();
+  auto const& row = rows[static_cast<std::size_t>(of(rows.size()))];
+  drawn out{row.model, row.by};
+  auto& m = out.by.model;
+  m.kernels.hidden_dropout = of(2) == 0;
+  m.kernels.attention_dropout = of(2) == 0;
+  m.kernels.fused_activation = of(2) == 0;
+  m.kernels.fp8 = of(4) == 0;
+  m.kernels.deferred = of(3);
+  m.attention = of(2) == 0 ? attention_kernel::fused : attention_kernel::stored_scores;
+  m.loss = {.how = static_cast<head_loss::kind>(of(9)), .chunks = 1 + of(4)};
+  if (of(3) == 0) m.framework = frameworks[static_cast<std::size_t>(of(frameworks.size()))];
+  using enum recompute_setting::kind;
+  constexpr recompute_setting choices[] = {{},
+                                           {.what = modules, .modules = {recompute_module::layernorm, recompute_module::mlp}},
+                                           {.what = modules, .modules = {recompute_module::core_attention, recompute_module::moe}},
+                                           {.what = block, .layers = 2},
+                                           {.what = uniform, .layers = 2},
+                                           {.what = alternate, .layers = 2}};
+  out.by.recompute = choices[of(6)];
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("memory_of: peaks that Megatron-LM's tests record, on the last rank", "[memory_of][published]") {
+  auto const rows = ballast_test::megatron_peaks();
+  REQUIRE(rows.size() == 31);
+  std::vector<double> errors;
+  for (auto const& row : rows) {
+    auto const last = memory_of(row.model, row.by, row.hopper).back();
+    CAPTURE(row.name, last.peak(), row.peak, last.between_steps(), row.between_steps);
+    auto const off = error(last.peak(), row.peak);
+    errors.push_back(std::fabs(off));
+    CHECK(std::fabs(off) <= row.window);
+    if (row.below) CHECK(off <= 0);
+    CHECK(std::fabs(error(last.between_steps(), row.between_steps)) <= row.window_between);
+  }
+  std::sort(errors.begin(), errors.end());
+  CHECK(errors[errors.size() / 2] < 0.009);
+}
+
+TEST_CASE("memory_of: peaks of large runs of Megatron-Bridge", "[memory_of][published]") {
+  for (auto const& row : ballast_test::bridge_peaks()) {
+    auto const computed = largest_of(memory_of(row.model, row.by, row.hopper)).peak();
+    CAPTURE(row.name, computed, row.peak);
+    CHECK(std::fabs(error(computed, row.peak)) <= row.window);
+  }
+}
+
+TEST_CASE("memory_of: a worked example", "[memory_of]") {
+  // the fifth row: 34 bytes for each of 4 x 1,024 tokens and 512 channels, 5 for each score, and statistics of two norms
+  auto const row = ballast_test::megatron_peaks()[4];
+  auto const parts = memory_of(row.model, row.by, true).front();
+  CHECK(parts.states == 64'109'568 * 15 / 2);
+  CHECK(parts.workspace == 3 * (std::int64_t{32} << 20) + 1024);
+  CHECK(parts.kept == std::int64_t{12} * (4096 * (34 * 512 + 2 * 8) + 5 * 8 * 4 * 1024 * 1024));
+  CHECK(parts.inputs == 4096 * (28 + 512) + 4 * 1024 * 1024);
+  CHECK(parts.extra[0] == 4096 * (6 * 50304 + 4 * 512));
+  CHECK(parts.moment == memory_moment::head);
+  CHECK(parts.gathered == 0);
+  CHECK(to_string(parts.moment) == "head");
+}
+
+TEST_CASE("memory_of: a peak is that of a moment, and grows with the tokens", "[memory_of][property]") {
+  for (std::uint32_t seed = 0; seed < 400; ++seed) {
+    CAPTURE(seed);
+    auto const of = draw(seed);
+    batch_shape small{.tokens = 1024, .squares = 1024 * 512};
+    std::vector<std::int64_t> before;
+    for (int i = 0; i < 4; ++i, small.tokens *= 3, small.squares *= 9) {
+      auto const stages = memory_of(of.model, of.by, small);
+      REQUIRE(stages.size() == of.by.pipeline.stages);
+      for (std::size_t s = 0; s < stages.size(); ++s) {
+        for (auto const m : moments) CHECK(stages[s].at(m) <= stages[s].peak());
+        CHECK(stages[s].peak() >= stages[s].between_steps());
+        CHECK(stages[s].kept >= 0);
+        CHECK(stages[s].peak() <= largest_of(stages).peak());
+        if (i > 0) CHECK(stages[s].peak() >= before[s]);
+      }
+      before.clear();
+      for (auto const& s : stages) before.push_back(s.peak());
+      CHECK(stages == memory_of(of.model, of.by, small));
+    }
+  }
+}
+
+TEST_CASE("memory_of: recomputing and offloading keep less", "[memory_of][property]") {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    auto of = draw(seed);
+    of.by.recompute = {};
+    of.by.model.kernels.moved = {};
+    of.by.model.framework = framework_named("megatron");
+    auto const none = memory_of(of.model, of.by);
+    of.by.model.kernels.moved = offload_set_named("attn_norm,core_attn,moe_act");
+    auto const moved = memory_of(of.model, of.by);
+    of.by.model.kernels.moved = {};
+    of.by.recompute = {.what = recompute_setting::kind::modules, .modules = {recompute_module::layernorm}};
+    auto const norms = memory_of(of.model, of.by);
+    of.by.recompute = {.what = recompute_setting::kind::uniform};
+    auto const full = memory_of(of.model, of.by);
+    for (std::size_t s = 0; s < none.size(); ++s) {
+      CHECK(none[s].states == full[s].states);
+      CHECK(moved[s].kept < none[s].kept);
+      CHECK(norms[s].kept < none[s].kept);
+      CHECK(full[s].kept < norms[s].kept);
+      CHECK(full[s].extra[1] > none[s].extra[1]);  // what is recomputed comes back while a layer is at work
+    }
+  }
+}
+
+TEST_CASE("memory_of: states and kept bytes are those of layers_of", "[memory_of]") {
+  for (auto const* name : {"llama-3.1-8b", "deepseek-v3", "qwen3-30b-a3b"}) {
+    auto const& model = transformer_preset(name);
+    for (auto const& framework : {framework_named("fused"), framework_named("megatron"), framework_named("chunkflow")}) {
+      CAPTURE(name, framework.name);
+      training_setting by;
+      by.model = {.spread = {.data = 8, .zero = 1}, .expert = model.experts > 0 ? 8 : 1, .framework = framework};
+      by.sequence = 4096;
+      auto const parts = memory_of(model, by).front();
+      std::int64_t states = 0, kept = 0, logits = 0;
+      batch_shape const batch{.tokens = 4096, .squares = 4096 * 4096};
+      auto const layers = layers_of(model, by.model);
+      for (auto const& l : layers) {
+        states += l.state;
+        kept += l.options.front().bytes(batch);
+      }
+      logits = layers.back().options.front().bytes(batch);
+      for (auto const& l : layers)
+        if (l.name.starts_with("mtp")) logits += 4 * model.vocabulary * 4096;
+      CHECK(std::llabs(parts.states - states) <= 64 * 100);  // shares are rounded up once, or layer by layer
+      CHECK(parts.kept <= kept - logits);
+      CHECK(kept - logits - parts.kept <= 4096 * 100);
+    }
+  }
+}
+
+TEST_CASE("memory_of: what a stage has", "[memory_of]") {
+  auto const model = ballast_test::small_gpt(1);
+  auto by = ballast_test::setting_of_run({.stages = 4}, model);
+  auto const stages = memory_of(model, by);
+  REQUIRE(stages.size() == 4);
+  for (std::size_t s = 0; s < 4; ++s) {
+    CHECK((stages[s].extra[0] > 0) == (s == 3));
+    CHECK(stages[s].kept == static_cast<std::int64_t>(4 - s) * stages[3].kept);  // 1F1B holds 4, 3, 2, 1 micro-batches
+  }
+  CHECK(stages[1].states == stages[2].states);
+  CHECK(stages[0].states - stages[1].states == 18 * 512 * (50304 + 1024));
+  CHECK(stages[3].states - stages[1].states == 18 * 512 * (50304 + 2));  // the copy of the tied embedding, and the final norm
+  by.micro_batches = 2;
+  auto const few = memory_of(model, by);
+  CHECK(few[0].kept == few[2].kept);
+
+  auto interleaved = ballast_test::setting_of_run({.stages = 4, .chunks = 3}, model);
+  auto const chunks = memory_of(model, interleaved);
+  // of chunks with one layer each, stage s holds 2 (4 - s - 1) + 2 * 4 + 1, and at most 4 micro-batches of each
+  for (std::size_t s = 0; s < 4; ++s)
+    CHECK(chunks[s].kept == (std::min)(std::int64_t{12}, 15 - 2 * static_cast<std::int64_t>(s)) * (stages[3].kept / 3));
+}
+
+TEST_CASE("memory_of: bytes that do not fit are refused", "[memory_of]") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  training_setting by;
+  by.model.framework = framework_named("megatron");
+  by.model.attention = attention_kernel::stored_scores;
+  by.sequence = std::int64_t{1} << 31;
+  CHECK(refusal([&] { return memory_of(model, by); }).find("2^63") != std::string::npos);
+  by.model.attention = attention_kernel::fused;
+  CHECK(refusal([&] { return memory_of(model, by); }) == "accepted");
+  by.pipeline.stages = 40;
+  CHECK(refusal([&] { return memory_of(model, by); }).find("stages") != std::string::npos);
+}
+
+}  // namespace test_plan_memory_of
