@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/presets.hpp>
+#include <ballast/footprint/activations.hpp>
+#include <ballast/footprint/layer_tensors.hpp>
+
+#include "support/catch.hpp"
+#include "support/hybrid_shapes.hpp"
+#include "support/korthikanti.hpp"
+#include "support/refusal.hpp"
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace test_footprint_layer_tensors {
+
+using namespace ballast;
+using ballast_test::refusal;
+using enum recompute_module;
+
+namespace {
+
+constexpr activation_setting megatron(kernel_setting kernels = {}, attention_kernel attention = attention_kernel::fused,
+                                      bool several = false) {
+  return {.count = tensor_count::megatron, .attention = attention, .kernels = kernels, .several = several};
+}
+constexpr std::int64_t per_token(transformer const& model, activation_setting const& by, module_set modules = {}) {
+  return kept_bytes(model, 0, {}, modules, by).per_token;
+}
+std::set<std::string_view> names(transformer const& model, std::int64_t layer, activation_setting const& by) {
+  std::set<std::string_view> out;
+  for (auto const& t : layer_tensors_of(model, layer, by)) out.insert(t.name);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("layer_tensors: a GPT with dropout keeps what Korthikanti et al. count, and statistics") {
+  kernel_setting const dropout{.hidden_dropout = true, .attention_dropout = true};
+  for (auto const& run : ballast_test::korthikanti_runs) {
+    auto const model = run.model();
+    auto const h = run.hidden;
+    auto const kept = kept_bytes(model, 0, {}, {}, megatron(dropout, attention_kernel::stored_scores));
+    CHECK(kept.per_token == 34 * h + 2 * 8);  // mean and deviation of two norms
+    CHECK(kept.per_square == 5 * run.heads);
+    // the attention's scores go, and nothing else
+    auto const selective = kept_bytes(model, 0, {}, {core_attention}, megatron(dropout, attention_kernel::stored_scores));
+    CHECK(selective == batch_cost{34 * h + 16, 0, 0});
+    // 10 of 34 are not split by tensor parallelism, but by sequence parallelism
+    parallelism spread{.tensor = 8};
+    auto const stored = megatron(dropout, attention_kernel::stored_scores);
+    CHECK(kept_bytes(model, 0, spread, {}, stored).per_token == 10 * h + 16 + 24 * h / 8);
+    spread.sequence_parallel = true;
+    CHECK(kept_bytes(model, 0, spread, {}, stored).per_token == (34 * h + 16) / 8);
+  }
+}
+
+TEST_CASE("layer_tensors: each flag adds its tensor") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  constexpr std::int64_t h = 4096, q = 4096, kv = 1024, f = 14336, heads = 32;
+  auto const plain = per_token(model, megatron());
+  CHECK(plain == 8 * h + 2 * 4 + 2 * (q + 2 * kv) + 4 * heads + 2 * q + 6 * f);
+  CHECK(per_token(model, megatron({.hidden_dropout = true})) == plain + 2 * h);
+  CHECK(per_token(model, megatron({.flash = true})) == plain);
+  CHECK(per_token(model, megatron({.flash = true}, attention_kernel::fused, true)) == plain + 2 * q);
+  CHECK(per_token(model, megatron({.fp8 = true})) == plain - 2 * h + q - f);  // two inputs of norms' width, the context twice, FC2's input
+  auto const square = [&](kernel_setting const& k, attention_kernel kernel = attention_kernel::stored_scores) {
+    return kept_bytes(model, 0, {}, {}, megatron(k, kernel)).per_square;
+  };
+  CHECK(square({}) == 2 * heads);
+  CHECK(square({.attention_dropout = true}) == 5 * heads);
+  CHECK(square({.float_softmax = true}) == 2 * heads);  // fused in Transformer Engine
+  CHECK(square({.engine = false, .float_softmax = true}) == 4 * heads);
+  CHECK(square({.engine = false}, attention_kernel::fused) == 2 * heads);  // local kernels store scores, whatever is asked for
+  CHECK(square({}, attention_kernel::fused) == 0);
+  auto normalised = model;
+  normalised.qk_norm = 256;
+  CHECK(per_token(normalised, megatron()) == plain + 2 * (q + kv) + 4 * (heads + 8));
+  auto biased = model;
+  biased.norm_bias = true;
+  CHECK(per_token(biased, megatron()) == plain + 2 * 4);
+}
+
+TEST_CASE("layer_tensors: recomputed modules drop what they compute") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  constexpr std::int64_t h = 4096, f = 14336;
+  auto const plain = per_token(model, megatron());
+  CHECK(plain - per_token(model, megatron(), {layernorm}) == 4 * h);
+  CHECK(plain - per_token(model, megatron(), {mlp}) == 2 * h + 6 * f);  // the block begins with its input
+  CHECK(plain - per_token(model, megatron(), {mlp, layernorm}) == 4 * h + 6 * f);
+  CHECK(plain == per_token(model, megatron(), {moe, mla_up_projection}));
+
+  auto const& v3 = transformer_preset("deepseek-v3");
+  auto const kept = [&](module_set modules, kernel_setting kernels = {}) {
+    return kept_bytes(v3, 40, {}, modules, megatron(kernels)).per_token;
+  };
+  constexpr std::int64_t width = 7168, latents = 1536 + 512, qkv = 128 * (2 * 192 + 128);
+  CHECK(kept({}) - kept({mla_up_projection}) == 2 * latents + 2 * qkv);
+  CHECK(kept({}) - kept({moe_activation}) == 2 * 8 * 2048);
+  CHECK(kept({}) - kept({experts}) == 6 * 8 * 2048);
+  CHECK(kept({}) - kept({shared_experts}) == 6 * 2048);
+  CHECK(kept({}) - kept({moe}) == 6 * 9 * 2048 + 2 * 8 * width + 12 * 256);
+  CHECK(kept({}, {.fused_activation = false}) - kept({}) == 4 * 8 * 2048);
+}
+
+TEST_CASE("layer_tensors: an expert that devices share has the rows of all of them") {
+  auto const& model = transformer_preset("qwen3-30b-a3b");
+  parallelism const spread{.tensor = 4, .sequence_parallel = true};
+  auto const kept = [&](std::int64_t expert_tensor) { return kept_bytes(model, 0, spread, {}, megatron(), expert_tensor).per_token; };
+  CHECK(kept(4) - kept(1) == 3 * 2 * 8 * 2048 / 4);
+  CHECK(kept(2) - kept(1) == 2 * 8 * 2048 / 4);
+}
+
+TEST_CASE("layer_tensors: offloaded modules leave the device") {
+  auto const& model = transformer_preset("deepseek-v3");
+  auto const kept = [&](std::string_view moved) {
+    return kept_bytes(model, 40, {}, {}, megatron({.moved = offload_set_named(moved)})).per_token;
+  };
+  auto const all = kept("");
+  constexpr std::int64_t h = 7168, latents = 1536 + 512;
+  CHECK(all - kept("attn_norm") == 2 * h);
+  CHECK(all - kept("attn_norm,mlp_norm") == 4 * h);
+  CHECK(all - kept("qkv_linear") == 2 * h + 4 * latents + 4 * 64);
+  CHECK(all - kept("core_attn") == 2 * 128 * (2 * 192 + 128) + 4 * 128);
+  CHECK(all - kept("attn_proj") == 2 * 128 * 128);
+  CHECK(all - kept("expert_fc1") == 2 * 8 * h);
+  CHECK(all - kept("moe_act") == 4 * 8 * 2048);
+  CHECK(refusal([] { return offload_set_named("mlp").bits; }).starts_with("no offload module \"mlp\"; there are attn_norm, "));
+  CHECK(refusal([] { return offload_set_named("mlp_norm,").bits; }) == "the list of modules ends with a comma");
+  CHECK(offload_set_named("").empty());
+  CHECK(offload_set_named("moe_act,attn_norm") == offload_set{offload_module::attn_norm, offload_module::moe_act});
+}
+
+TEST_CASE("layer_tensors: the table's sum is activation_bytes_per_token, and Megatron-Core's is close to it") {
+  auto const check = [](transformer const& model, std::int64_t layer) {
+    CAPTURE(model.hidden, layer);
+    auto const table = activation_bytes_per_token(model, layer);
+    CHECK(kept_bytes(model, layer, {}, {}, activation_setting{}).per_token == table);
+    auto const counted = kept_bytes(model, layer, {}, {}, megatron()).per_token;
+    if (model.norms == 2 && !model.parallel && model.qk_norm == 0) {
+      CHECK(counted > table);
+      CHECK(counted < table + table / 25);
+    }
+  };
+  for (auto const& p : transformer_presets)
+    for (auto const layer : {std::int64_t{0}, p.model.layers - 1}) check(p.model, layer);
+  for (auto const& p : ballast_test::hybrid_shapes) check(p.model, 0);
+}
+
+TEST_CASE("layer_tensors: names are distinct, and there is room for all") {
+  kernel_setting const all{.engine = false,
+                           .flash = true,
+                           .hidden_dropout = true,
+                           .attention_dropout = true,
+                           .float_softmax = true,
+                           .fused_activation = false,
+                           .fp8 = true};
+  auto model = transformer_preset("deepseek-v3");
+  model.qk_norm = 256;
+  model.output_gate = true;
+  model.norms = 4;
+  for (auto const attention : {attention_kernel::fused, attention_kernel::stored_scores}) {
+    auto const by = megatron(all, attention, true);
+    auto const tensors = layer_tensors_of(model, 40, by);
+    CHECK(names(model, 40, by).size() == tensors.size());
+    CHECK(tensors.size() < 32);
+  }
+}
+
+}  // namespace test_footprint_layer_tensors

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/presets.hpp>
+#include <ballast/footprint/workspace.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cstdint>
+
+namespace test_footprint_workspace {
+
+using namespace ballast;
+using ballast_test::refusal;
+
+namespace {
+
+constexpr std::int64_t mib = 1 << 20;
+
+model_setting with(kernel_setting const& kernels, parallelism const& spread = {}) {
+  return {.spread = spread, .framework = framework_named("megatron"), .kernels = kernels};
+}
+
+}  // namespace
+
+TEST_CASE("workspace_bytes: cuBLAS and Transformer Engine, by device") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  batch_shape const batch{.tokens = 8192, .squares = 8192 * 8192};
+  auto const of = [&](kernel_setting const& kernels, bool hopper = true) { return workspace_bytes(model, with(kernels), batch, hopper); };
+  CHECK(of({}) == 96 * mib + 1024);
+  CHECK(of({.large_cublas = true}) == 96 * mib + 1024);
+  CHECK(of({.large_cublas = true}) - of({.large_cublas = true}, false) == 28 * mib + 1024);  // as one test measured on H100 and A100
+  CHECK(of({}, false) == 2 * 8'519'680 + 4 * mib);
+  CHECK(of({.tensor_overlap = true}) == of({}) + 96 * mib);
+  CHECK(of({.expert_overlap = true}) == of({}) + 64 * mib);
+  CHECK(of({.grouped_gemm = true}) == of({}));  // there are no experts
+  CHECK(of({.engine = false}) == 64 * mib + 2 * 32 * batch.squares);
+  CHECK(workspace_bytes(model, {}, batch) == 0);  // other frameworks
+}
+
+TEST_CASE("workspace_bytes: experts, sequence parallelism, dummy gradients") {
+  auto const& model = transformer_preset("deepseek-v3");
+  batch_shape const batch{.tokens = 4096, .squares = 4096 * 4096};
+  auto const of = [&](kernel_setting const& kernels, stage_content const& has = {}, parallelism const& spread = {}) {
+    return workspace_bytes(model, with(kernels, spread), batch, true, has);
+  };
+  stage_content const dense{.experts = false};
+  CHECK(of({.grouped_gemm = true}) == of({}) + 4 * (32 * mib + 1024));
+  CHECK(of({.grouped_gemm = true}, dense) == of({}, dense));
+  parallelism const spread{.tensor = 4, .context = 2, .data = 2, .sequence_parallel = true};
+  CHECK(of({}, {}, spread) == of({}) + 2 * 7168 * 2048);
+  CHECK(of({}, {.head = false}, spread) == of({}));
+  auto const gradients = of({.dummy_gradients = true}, dense) - of({}, dense);
+  CHECK(gradients ==
+        2 * (1536 * 7168 + 24576 * 1536 + (512 + 64) * 7168 + 128 * 256 * 512 + 7168 * 16384 + 2 * 18432 * 7168 + 18432 * 7168));
+  stage_content const routed{.dense = false};
+  // an expert has the width of the shared ones, so both have the same shapes
+  CHECK(of({.dummy_gradients = true}, routed) - of({}, routed) == gradients - 2 * 3 * 18432 * 7168 + 2 * 3 * 2048 * 7168);
+  auto model_with_wide = model;
+  model_with_wide.shared_ffn = 4096;
+  CHECK(workspace_bytes(model_with_wide, with({.dummy_gradients = true}), batch, true, routed) - of({}, routed) ==
+        gradients - 2 * 3 * 18432 * 7168 + 2 * 3 * (2048 + 4096) * 7168);
+  batch_shape const large{.tokens = std::int64_t{1} << 31, .squares = std::int64_t{1} << 62};
+  CHECK(refusal([&] { return workspace_bytes(model, with({.engine = false}), large); }) == "the workspace reaches 2^63 bytes");
+}
+
+}  // namespace test_footprint_workspace
