@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the table of docs/footprint.md: published measurements of memory beside what the library computes for the same runs. Ends with
-// status 1 if a row is out of its window.
-#include "../tests/support/measured_memory.hpp"
+// Prints the tables of docs/memory-model.md and of docs/footprint.md: published measurements of memory beside what the library computes for
+// the same runs. Ends with status 1 if a row is out of its window.
+#include <ballast/plan/memory_of.hpp>
 
+#include "../tests/support/measured_memory.hpp"
+#include "../tests/support/published_peaks.hpp"
+
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <span>
 #include <vector>
 
@@ -30,10 +35,56 @@ void print(char const* title, std::span<ballast_test::memory_row const> rows) {
   std::printf("\n");
 }
 
+/// Rows of which each part is computed. `last` means that the last stage was measured; otherwise it is the one that needs most.
+void print(char const* title, std::span<ballast_test::peak_row const> rows, bool last) {
+  std::printf("%s\n%-72s %8s %8s %8s %8s %9s %9s %8s\n", title, "GiB", "states", "kept", "rest", "extra", "computed", "measured", "error");
+  std::vector<double> errors;
+  for (auto const& row : rows) {
+    auto const stages = ballast::memory_of(row.model, row.by, row.hopper);
+    auto const& of = last ? stages.back() : ballast::largest_of(stages);
+    auto const error = static_cast<double>(of.peak()) / static_cast<double>(row.peak) - 1;
+    outside = outside || std::fabs(error) > row.window || (row.below && error > 0);
+    errors.push_back(std::fabs(error));
+    auto const extra = of.extra[static_cast<std::size_t>(of.moment)];
+    std::printf("%-72.*s %8.3f %8.3f %8.3f %8.3f %9.3f %9.3f %+6.1f %% %s", static_cast<int>(row.name.size()), row.name.data(),
+                in_gib(of.states), in_gib(of.kept), in_gib(of.workspace + of.inputs + of.gathered), in_gib(extra), in_gib(of.peak()),
+                in_gib(row.peak), 100 * error, to_string(of.moment).data());
+    if (row.between_steps > 0) {
+      auto const between = static_cast<double>(of.between_steps()) / static_cast<double>(row.between_steps) - 1;
+      outside = outside || std::fabs(between) > row.window_between;
+      std::printf(", between steps %+.1f %%", 100 * between);
+    }
+    std::printf("\n");
+  }
+  std::sort(errors.begin(), errors.end());
+  std::printf("median error %.1f %%, worst %.1f %%\n\n", 100 * errors[errors.size() / 2], 100 * errors.back());
+}
+
+/// Processor time of a question, the least of seven runs.
+void print_times(std::span<ballast_test::peak_row const> rows) {
+  std::printf("%-72s %8s\n", "a question of memory_of", "us");
+  for (auto const& row : rows) {
+    constexpr int count = 1000;
+    double least = 1e9;
+    std::int64_t sum = 0;
+    for (int i = 0; i < 7; ++i) {
+      auto const begin = std::clock();
+      for (int k = 0; k < count; ++k) sum += ballast::memory_of(row.model, row.by, row.hopper).back().kept;
+      least = (std::min)(least, static_cast<double>(std::clock() - begin) * 1e6 / CLOCKS_PER_SEC / count);
+    }
+    std::printf("%-72.*s %8.2f%s\n", static_cast<int>(row.name.size()), row.name.data(), least, sum > 0 ? "" : " (nothing is kept)");
+  }
+  std::printf("\n");
+}
+
 }  // namespace
 
 int main() {
   using namespace ballast_test;
+  auto const small = megatron_peaks(), large = bridge_peaks();
+  print("Megatron-LM's functional tests, the last of 8 ranks", small, true);
+  print("Megatron-Bridge on H100, the stage that needs most", large, false);
+  print_times(large);
   std::printf("GiB on a device. \"fitted\": a constant of the model was fitted to this row, or to a group of rows with it.\n\n");
   print("torchtitan, 96 GB H100", torchtitan_rows());
   print("ms-swift with Megatron", megatron_swift_rows());
