@@ -12,10 +12,6 @@ namespace ballast_cli {
 
 namespace {
 
-[[nodiscard]] std::string in_words(ballast::head_loss const& loss) {
-  using enum ballast::head_loss::kind;
-  return loss.how == plain ? "plain" : loss.how == fused ? "fused" : "chunked:" + std::to_string(loss.chunks);
-}
 [[nodiscard]] std::string in_words(ballast::trainable const& is) {
   using enum ballast::trained;
   return is.what == all ? "all" : is.what == none ? "none" : "lora:" + std::to_string(is.rank);
@@ -60,7 +56,7 @@ ballast::model_setting setting_for(ballast::model_setting by, std::uint64_t rank
 
 std::string in_words(ballast::model_setting const& by, ballast::hidden_share const& hidden) {
   auto const& spread = by.spread;
-  auto text = "It assumes framework " + std::string(by.framework.name) + ", head loss " + in_words(by.loss) + ", optimiser " +
+  auto text = "It assumes framework " + std::string(by.framework.name) + ", head loss " + to_string(by.loss) + ", optimiser " +
               std::string(by.optimizer.name);
   if (by.moved != ballast::offload::none) text += " with " + in_words(by.moved) + " in host memory";
   if (by.attention != ballast::attention_kernel::fused) text += ", attention with stored scores";
@@ -83,7 +79,7 @@ std::string in_words(ballast::model_setting const& by, ballast::hidden_share con
 
 nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden_share const& hidden) {
   nlohmann::ordered_json json{{"framework", by.framework.name},
-                              {"head_loss", in_words(by.loss)},
+                              {"head_loss", to_string(by.loss)},
                               {"optimizer", by.optimizer.name},
                               {"offload", in_words(by.moved)},
                               {"attention", attention_kernels[static_cast<std::size_t>(by.attention)].word},

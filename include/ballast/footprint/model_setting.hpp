@@ -13,6 +13,7 @@
 #include <ballast/footprint/trainable.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -67,6 +68,27 @@ struct head_loss {
   std::int64_t chunks = 1;  ///< number of chunks of a micro-batch, with `chunked`; at least 1
   friend constexpr bool operator==(head_loss const&, head_loss const&) = default;
 };
+
+/// @brief A way to compute the loss, with its name.
+struct named_loss {
+  std::string_view name;  ///< name in lower case, as in "in-place"
+  head_loss::kind how;    ///< the way
+};
+
+/// @brief All ways with their names, in the order of `head_loss::kind`.
+inline constexpr std::array head_losses{
+    named_loss{"plain", head_loss::kind::plain},       named_loss{"fused", head_loss::kind::fused},
+    named_loss{"chunked", head_loss::kind::chunked},   named_loss{"native", head_loss::kind::native},
+    named_loss{"in-place", head_loss::kind::in_place}, named_loss{"16-bits", head_loss::kind::sixteen_bits},
+    named_loss{"returned", head_loss::kind::returned}, named_loss{"copied", head_loss::kind::copied},
+    named_loss{"parallel", head_loss::kind::parallel},
+};
+
+/// @brief The name of a loss. @param loss how it is computed @return as in "plain", or "chunked:8" for 8 chunks
+[[nodiscard]] inline std::string to_string(head_loss const& loss) {
+  auto const name = std::string(head_losses[static_cast<std::size_t>(loss.how)].name);
+  return loss.how == head_loss::kind::chunked ? name + ":" + std::to_string(loss.chunks) : name;
+}
 
 /// @brief How a model is trained. Defaults: one device, Adam with 18 bytes per parameter, everything trained, fused kernels, plain loss.
 ///

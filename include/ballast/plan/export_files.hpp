@@ -33,7 +33,7 @@ template <class = when_called>
 inline void lack_common(exported_setting& out, training_setting const& by) {
   auto const& m = by.model;
   auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
-  if (m.loss.how != head_loss::kind::plain) lack("head loss " + loss_in_words(m.loss));
+  if (m.loss.how != head_loss::kind::plain) lack("head loss " + to_string(m.loss));
   if (m.attention != attention_kernel::fused) lack("attention with stored scores");
   if (m.fp8_experts) lack("experts in 8 bits");
   if (m.expert_capacity > 0) lack("expert capacity " + thousandths_in_words(m.expert_capacity));

@@ -41,12 +41,6 @@ struct exported_setting {
 
 namespace detail {
 
-/// What the head's loss is called.
-template <class = when_called>
-[[nodiscard]] inline std::string loss_in_words(head_loss const& loss) {
-  using enum head_loss::kind;
-  return loss.how == plain ? "plain" : loss.how == fused ? "fused" : "chunked:" + std::to_string(loss.chunks);
-}
 [[nodiscard]] constexpr std::string_view offload_in_words(offload moved) noexcept {
   constexpr std::string_view names[] = {"none", "optimizer", "gradients", "parameters"};
   return names[static_cast<std::size_t>(moved)];
@@ -150,7 +144,12 @@ struct flag_writer {
       turn_on("cross_entropy_loss_fusion");
       add("cross_entropy_fusion_impl", {"linear"});
     }
-    if (by.loss.how == head_loss::kind::chunked) lack("head loss " + loss_in_words(by.loss));
+    if (by.loss.how == head_loss::kind::native || by.loss.how == head_loss::kind::in_place) {
+      turn_on("cross_entropy_loss_fusion");
+      add("cross_entropy_fusion_impl", {by.loss.how == head_loss::kind::native ? "native" : "te"});
+    } else if (!fused && by.loss.how != head_loss::kind::plain) {
+      lack("head loss " + to_string(by.loss));
+    }
     if (by.attention != attention_kernel::fused) add("attention_backend", {"unfused"});
     if (by.fp8_experts) lack("experts in 8 bits");
   }
