@@ -34,6 +34,7 @@ std::set<std::string> const data{
     "loss/normaliser",
     "memory/allocator_types",
     "memory/buffer",
+    "methods/local_or_distributed_options",
     "packing/options",
     "packing/result",
     "packing/runs",
