@@ -66,6 +66,11 @@ inline constexpr std::array devices{
 /// @throws invalid_input, with a list of the names, if the name is unknown
 [[nodiscard]] constexpr device const& device_named(std::string_view name) { return find_named(devices, name, "device"); }
 
+/// @brief Whether an accelerator is a Hopper or later: libraries then hold larger workspaces.
+/// @param on  the accelerator
+/// @return false for the V100 and the A100, by name; true for all others
+[[nodiscard]] constexpr bool is_hopper(device const& on) noexcept { return on.name != "v100" && on.name != "a100"; }
+
 /// @brief Milliseconds that a number of FLOPs takes at a share of the peak rate.
 /// @param flops  bfloat16 FLOPs, not negative
 /// @param on     the accelerator

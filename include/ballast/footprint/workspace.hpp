@@ -128,4 +128,30 @@ class weight_shapes {
   return bytes.value;
 }
 
+/// @brief Bytes of the inputs of a micro-batch on a device: ids, labels, positions and weights of the loss, and the data loader's mask.
+/// @param by     how the model is trained
+/// @param batch  a micro-batch on the devices of a context-parallel group
+/// @return bytes, or `checked::none`; 0 unless the framework counts as Megatron-Core does
+[[nodiscard]] constexpr checked input_bytes(model_setting const& by, batch_shape const& batch) {
+  if (by.framework.count != tensor_count::megatron) return checked(0);
+  auto const c = by.spread.context;
+  auto const share = [&](checked const& whole) { return whole.fits() ? checked(divide_up(whole.value, c)) : whole; };
+  auto const tokens = share(checked(28) * checked(batch.tokens));  // 8 bytes each, and 4 for the weights
+  return by.kernels.loader_mask ? tokens + share(checked(batch.squares)) : tokens;
+}
+
+/// @brief What is left of a device's memory for the states and activations of a stage: without workspace and inputs.
+/// @param memory  bytes of the device
+/// @param model   the shape
+/// @param by      how the model is trained
+/// @param batch   the largest micro-batch
+/// @param hopper  as for `workspace_bytes`
+/// @return bytes, at least 0
+/// @throws invalid_input as `workspace_bytes`
+[[nodiscard]] constexpr std::int64_t memory_for_stages(std::int64_t memory, transformer const& model, model_setting const& by,
+                                                       batch_shape const& batch, bool hopper = true) {
+  auto const aside = checked(workspace_bytes(model, by, batch, hopper)) + input_bytes(by, batch);
+  return aside.fits() && aside.value < memory ? memory - aside.value : 0;
+}
+
 }  // namespace ballast::inline v0_2

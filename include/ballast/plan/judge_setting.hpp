@@ -9,9 +9,11 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/recomputed_layers.hpp>
+#include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/time_stages.hpp>
@@ -31,53 +33,11 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief A cut of the chain of a language model into chunks with equal numbers of transformer layers.
-///
-/// The embedding is in the first chunk; the head and the layers for multi-token prediction are in the last.
-///
-/// @param model   the shape
-/// @param layers  number of transformer layers of each chunk
-/// @return boundaries of the chain of `layers_of(model)`
-/// @throws invalid_input unless the numbers add up to the layers of the model
-template <class = when_called>
-[[nodiscard]] inline std::vector<std::uint32_t> cut_by_layers(transformer const& model, std::span<std::int64_t const> layers) {
-  auto const ends = model.vocabulary > 0 ? 1 : 0;
-  std::vector<std::uint32_t> cuts{0};
-  std::int64_t sum = 0;
-  for (auto const n : layers) {
-    require(n >= 0 && n <= model.layers - sum, [&] {
-      return "layers of chunk " + std::to_string(cuts.size() - 1) + " = " + std::to_string(n) + " are negative, or more than are left of " +
-             std::to_string(model.layers);
-    });
-    sum += n;
-    cuts.push_back(static_cast<std::uint32_t>(sum + ends));
-  }
-  require(sum == model.layers && !layers.empty(),
-          [&] { return "the chunks have " + std::to_string(sum) + " layers, the model has " + std::to_string(model.layers); });
-  cuts.back() += static_cast<std::uint32_t>(model.mtp_layers + ends);
-  return cuts;
-}
-
-/// @brief The cut of a setting: its boundaries or, if it has none, chunks whose numbers of transformer layers differ by at most one.
-/// @param by     the setting
-/// @param model  the shape
-/// @return boundaries; of unequal chunks, the first ones have a layer more
-/// @throws invalid_input as `require_valid`
-template <class = when_called>
-[[nodiscard]] inline std::vector<std::uint32_t> boundaries_of(training_setting const& by, transformer const& model) {
-  require_valid(by, model);
-  if (!by.boundaries.empty()) return by.boundaries;
-  auto const chunks = static_cast<std::int64_t>(by.pipeline.stages * by.chunks());
-  std::vector<std::int64_t> layers;
-  layers.reserve(static_cast<std::size_t>(chunks));
-  for (std::int64_t c = 0; c < chunks; ++c) layers.push_back(model.layers / chunks + (c < model.layers % chunks ? 1 : 0));
-  return cut_by_layers(model, layers);
-}
-
 /// @brief Computes memory and time of a training for a setting that leaves nothing to choose.
 ///
 /// Every stage has the layers that the cut gives it, and every layer recomputes what the setting says. Timelines are those of
-/// `plan_training`. The result also has memory and times if a stage needs more memory than there is.
+/// `plan_training`. If the framework's tensors are counted (`tensor_count::megatron`), memory is that of `memory_of`, and
+/// `stage_memory::activations` has all but the states. The result also has memory and times if a stage needs more memory than there is.
 ///
 /// @tparam Index  index type of the data plan
 /// @param steps   which packs each rank trains in each step; each rank is a pipeline
@@ -85,6 +45,7 @@ template <class = when_called>
 /// @param model   the shape
 /// @param by      the setting, with the memory of a device in `pipeline.memory`
 /// @param rates   rates that turn work into time; see `rates_of`
+/// @param hopper  as for `memory_of`
 /// @return as `plan_training`; `status` is infeasible if the peak of a stage is above the memory, and `stages.partition.bottleneck` has the
 ///         least time of the slowest stage for any cut of the same layers as its bound
 /// @throws invalid_input as `require_valid` of the setting, and as `plan_training`
@@ -94,9 +55,21 @@ template <class = when_called>
 /// A pure function of its arguments, in integers.
 template <index_type Index>
 [[nodiscard]] training_plan judge_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
-                                          training_setting const& by, layer_rates const& rates) {
+                                          training_setting const& by, layer_rates const& rates, bool hopper = true) {
   auto const cuts = boundaries_of(by, model);
-  return time_stages<Index>(steps, packs, detail::recomputed_layers(model, by, cuts), cuts, by.pipeline, rates);
+  auto out = time_stages<Index>(steps, packs, detail::recomputed_layers(model, by, cuts), cuts, by.pipeline, rates);
+  if (by.model.framework.count == tensor_count::table) return out;
+  auto const parts = memory_of(model, by, out.largest, hopper);
+  auto fits = true;
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    auto& to = out.memory[s];
+    to.state = parts[s].states;
+    to.activations = parts[s].peak() - parts[s].states;
+    out.stages.figures[s].memory = to.bytes();
+    fits = fits && to.bytes() <= to.budget;
+  }
+  out.status = out.stages.partition.status = fits ? status::feasible : status::infeasible;
+  return out;
 }
 
 /// @brief The fastest known plan with the degrees, stages and micro-batches of a setting: that of `plan_training`, or the setting itself.
@@ -111,6 +84,7 @@ template <index_type Index>
 /// @param by      as `judge_setting`
 /// @param rates   as `judge_setting`
 /// @param judged  what `judge_setting` returned for the same arguments
+/// @param hopper  as `judge_setting`
 /// @return as `plan_training`, or `judged` if it fits and `plan_training` finds nothing faster; its options are then those of the setting
 /// @post if `judged` fits, the plan fits and takes no longer
 /// @throws invalid_input as `judge_setting`
@@ -120,8 +94,11 @@ template <index_type Index>
 /// A pure function of its arguments, in integers.
 template <index_type Index>
 [[nodiscard]] training_plan improve_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
-                                            training_setting const& by, layer_rates const& rates, training_plan const& judged) {
-  auto out = plan_training<Index>(steps, packs, layers_of(model, by.model), by.pipeline, rates);
+                                            training_setting const& by, layer_rates const& rates, training_plan const& judged,
+                                            bool hopper = true) {
+  auto pipeline = by.pipeline;
+  pipeline.memory = memory_for_stages(pipeline.memory, model, by.model, judged.largest, hopper);
+  auto out = plan_training<Index>(steps, packs, layers_of(model, by.model), pipeline, rates);
   auto const faster = out.status == status::feasible && out.time.value < judged.time.value;
   return judged.status == status::feasible && !faster ? judged : out;
 }
@@ -145,7 +122,7 @@ template <index_type Index>
     return "the data plan has " + std::to_string(data.steps.ranks) + " ranks, the setting has " + std::to_string(by.ranks());
   });
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return judge_setting<Index>(data.steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data));
+  return judge_setting<Index>(data.steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data), is_hopper(on.device));
 }
 
 /// @brief One step of one rank with full sequences, and the sizes of its micro-batches.
@@ -188,7 +165,8 @@ template <class = when_called>
 [[nodiscard]] training_plan judge_setting(transformer const& model, training_setting const& by, cluster const& on) {
   require_valid(by, model);
   auto const full = full_step_of(by);
-  return judge_setting<std::uint32_t>(full.steps, full.packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data));
+  return judge_setting<std::uint32_t>(full.steps, full.packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data),
+                                      is_hopper(on.device));
 }
 
 BALLAST_INSTANTIATE(training_plan judge_setting(data_plan<std::uint32_t> const&, transformer const&, training_setting const&,

@@ -7,7 +7,6 @@
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/detail/stage_layers.hpp>
-#include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include <algorithm>

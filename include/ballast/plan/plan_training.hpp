@@ -5,6 +5,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/cost/device.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/schedule.hpp>
@@ -12,6 +13,7 @@
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/timelines.hpp>
@@ -127,6 +129,19 @@ template <index_type Index>
   return even.time.value < out.time.value ? std::move(even) : std::move(out);
 }
 
+/// The options with the memory that workspace and inputs leave.
+template <index_type Index>
+[[nodiscard]] training_options beside_workspace(training_options options, batching<Index> const& steps, std::span<batch_shape const> packs,
+                                                transformer const& model, model_setting const& by, device const& on) {
+  if (by.framework.count == tensor_count::table) return options;
+  auto const most = batches_of(steps, packs).largest;
+  batch_shape const largest{.tokens = (std::max)(most.tokens, options.largest.tokens),
+                            .squares = (std::max)(most.squares, options.largest.squares),
+                            .tiles = 0};
+  options.memory = memory_for_stages(options.memory, model, by, largest, is_hopper(on));
+  return options;
+}
+
 }  // namespace detail
 
 /// @brief Plans the stages of a model for the micro-batches of a data plan, and computes the time of every step.
@@ -162,6 +177,8 @@ template <index_type Index>
 
 /// @brief Plans the stages of a language model on a cluster for a data plan. Each rank is a pipeline of tensor-parallel groups.
 ///
+/// Workspace and inputs (`memory_for_stages`) are taken from the memory before.
+///
 /// @tparam Index  index type of the data plan
 /// @param data     the plan of an epoch, as `plan_data` returned it
 /// @param options  stages, memory, schedule
@@ -178,7 +195,9 @@ template <index_type Index>
 [[nodiscard]] training_plan plan_training(data_plan<Index> const& data, training_options const& options, transformer const& model,
                                           cluster const& on, model_setting const& by) {
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return plan_training<Index>(data.steps, packs, layers_of(model, by), options, rates_of(on, by.spread.tensor * by.spread.data));
+  return plan_training<Index>(data.steps, packs, layers_of(model, by),
+                              detail::beside_workspace<Index>(options, data.steps, packs, model, by, on.device),
+                              rates_of(on, by.spread.tensor * by.spread.data));
 }
 
 /// @brief Plans the stages of a vision-language model on a cluster for a data plan of image tiles and tokens.
@@ -201,7 +220,9 @@ template <index_type Index>
   require(!data.others.empty(),
           [] { return std::string("others is empty: a vision-language model needs the image tiles of each sample"); });
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens), data.tiles());
-  return plan_training<Index>(data.steps, packs, layers_of(model, by), options, rates_of(on, by.spread.tensor * by.spread.data));
+  return plan_training<Index>(data.steps, packs, layers_of(model, by),
+                              detail::beside_workspace<Index>(options, data.steps, packs, model.language, by, on.device),
+                              rates_of(on, by.spread.tensor * by.spread.data));
 }
 
 BALLAST_INSTANTIATE(training_plan plan_training(data_plan<std::uint32_t> const&, training_options const&, transformer const&,

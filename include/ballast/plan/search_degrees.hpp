@@ -13,6 +13,7 @@
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/workspace.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
@@ -116,6 +117,7 @@ void plan_ranked(ranked_setting& ranked, batching<> const& steps, std::span<batc
   auto const& by = ranked.setting.model;
   auto pipeline = ranked.setting.pipeline;
   pipeline.largest = times(sizes.largest, ranked.setting.micro_batch);
+  pipeline.memory = memory_for_stages(pipeline.memory, language_of(model), by, pipeline.largest, is_hopper(on.device));
   ranked.plan = plan_training(steps, packs, layers_of(model, by), pipeline, rates_of(on, by.spread.tensor * by.spread.data));
   ranked.setting.boundaries = ranked.plan.stages.partition.boundaries;
 }

@@ -163,7 +163,11 @@ template <index_type Index>
                                           cluster const& on, model_setting const& by) {
   require(by.spread.context == 1,
           [&] { return "spread.context = " + std::to_string(by.spread.context) + " must be 1: the shards say which ranks share samples"; });
-  return plan_training<Index>(steps, layers_of(model, by), options, rates_of(on, by.spread.tensor * by.spread.data));
+  auto const of = detail::steps_of(steps);
+  return detail::plan_joint_training<std::uint64_t>(
+      of.table, of.passes, layers_of(model, by),
+      detail::beside_workspace<std::uint64_t>(options, of.table, of.passes, model, by, on.device),
+      rates_of(on, by.spread.tensor * by.spread.data), of.first);
 }
 
 }  // namespace ballast::inline v0_2

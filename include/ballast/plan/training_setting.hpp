@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -102,6 +103,49 @@ inline void require_valid(training_setting const& by, transformer const& model) 
     return "boundaries must be " + std::to_string(chunks + 1) + " numbers that rise from 0 to the number of layers, " +
            std::to_string(layers);
   });
+}
+
+/// @brief A cut of the chain of a language model into chunks with equal numbers of transformer layers.
+///
+/// The embedding is in the first chunk; the head and the layers for multi-token prediction are in the last.
+///
+/// @param model   the shape
+/// @param layers  number of transformer layers of each chunk
+/// @return boundaries of the chain of `layers_of(model)`
+/// @throws invalid_input unless the numbers add up to the layers of the model
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::uint32_t> cut_by_layers(transformer const& model, std::span<std::int64_t const> layers) {
+  auto const ends = model.vocabulary > 0 ? 1 : 0;
+  std::vector<std::uint32_t> cuts{0};
+  std::int64_t sum = 0;
+  for (auto const n : layers) {
+    require(n >= 0 && n <= model.layers - sum, [&] {
+      return "layers of chunk " + std::to_string(cuts.size() - 1) + " = " + std::to_string(n) + " are negative, or more than are left of " +
+             std::to_string(model.layers);
+    });
+    sum += n;
+    cuts.push_back(static_cast<std::uint32_t>(sum + ends));
+  }
+  require(sum == model.layers && !layers.empty(),
+          [&] { return "the chunks have " + std::to_string(sum) + " layers, the model has " + std::to_string(model.layers); });
+  cuts.back() += static_cast<std::uint32_t>(model.mtp_layers + ends);
+  return cuts;
+}
+
+/// @brief The cut of a setting: its boundaries or, if it has none, chunks whose numbers of transformer layers differ by at most one.
+/// @param by     the setting
+/// @param model  the shape
+/// @return boundaries; of unequal chunks, the first ones have a layer more
+/// @throws invalid_input as `require_valid`
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::uint32_t> boundaries_of(training_setting const& by, transformer const& model) {
+  require_valid(by, model);
+  if (!by.boundaries.empty()) return by.boundaries;
+  auto const chunks = static_cast<std::int64_t>(by.pipeline.stages * by.chunks());
+  std::vector<std::int64_t> layers;
+  layers.reserve(static_cast<std::size_t>(chunks));
+  for (std::int64_t c = 0; c < chunks; ++c) layers.push_back(model.layers / chunks + (c < model.layers % chunks ? 1 : 0));
+  return cut_by_layers(model, layers);
 }
 
 }  // namespace ballast::inline v0_2

@@ -107,7 +107,10 @@ struct layer_maker {
         return share(bytes.on(by.spread, expert_tensor));
       };
       auto const a = of_block(gradient_block::attention), b = of_block(gradient_block::feed_forward);
-      out.working = {(std::max)(a.per_token, b.per_token), (std::max)(a.per_square, b.per_square), (std::max)(a.per_tile, b.per_tile)};
+      auto const most = share(options.front().bytes), least = share(options.back().bytes);  // what is computed again, under any option
+      out.working = {(std::max)(a.per_token, b.per_token) + most.per_token - least.per_token,
+                     (std::max)(a.per_square, b.per_square) + most.per_square - least.per_square,
+                     (std::max)(a.per_tile, b.per_tile) + most.per_tile - least.per_tile};
     }
     if (!backward) return out.add({});
     for (auto const& o : options)
@@ -126,17 +129,19 @@ struct layer_maker {
     trainable const outside{.what = is.what == trained::all ? trained::all : trained::none};  // embedding, final norm and head
     auto const by_token = [&](std::int64_t cost) { return batch_cost{.per_token = divide_up(cost, by.spread.context)}; };
     auto const embedding = embedding_parameter_groups(model);
-    if (model.vocabulary > 0) {  // a look-up keeps nothing but indices
-      add("embedding", embedding.total(), states_of(embedding, by.optimizer, outside), outside, by_token(2 * model.hidden)).add({});
+    auto const residual = [&](std::int64_t bytes) {  // sequence parallelism splits what is between layers
+      return by.framework.count == tensor_count::table || !by.spread.sequence_parallel ? bytes : divide_up(bytes, by.spread.tensor);
+    };
+    if (model.vocabulary > 0) {  // a look-up keeps nothing but indices, and the mask of its dropout
+      auto const masked = by.framework.count == tensor_count::megatron && by.kernels.hidden_dropout;
+      add("embedding", embedding.total(), states_of(embedding, by.optimizer, outside), outside, by_token(2 * model.hidden))
+          .add({.bytes = by_token(masked ? residual(model.hidden) : 0)});
       trained_before = trained_before || outside.what == trained::all;
     }
     for (std::int64_t l = 0; l < model.layers; ++l) add_transformer_layer(model, l, layers + " " + std::to_string(l), is);
     auto const copy = states_of({.sharded = embedding.sharded}, by.optimizer, outside);
     auto const copied = place(states_on(copy, by.spread), by.moved).device.total();
     auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor, by.framework.count);
-    auto const residual = [&](std::int64_t bytes) {  // sequence parallelism splits the inputs of the final norm and of the head
-      return by.framework.count == tensor_count::table || !by.spread.sequence_parallel ? bytes : divide_up(bytes, by.spread.tensor);
-    };
     for (std::int64_t l = 0; l < model.mtp_layers; ++l) {  // a layer, the projection of two inputs in front of it, and the head once more
       auto const h = model.hidden;
       add_transformer_layer(model, model.layers - 1, "mtp " + std::to_string(l), is, 0,

@@ -16,6 +16,7 @@
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/workspace.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/degree_space.hpp>
@@ -230,8 +231,8 @@ class degree_search {
   }
 
   /// Stages and recomputation; chunks of equal time if a stage has several.
-  [[nodiscard]] joint_stages<> stages_of(std::vector<stage_layer> const& each, degrees const& at) {
-    std::vector<std::int64_t> const capacity(static_cast<std::size_t>(at.stages), o_.memory);
+  [[nodiscard]] joint_stages<> stages_of(std::vector<stage_layer> const& each, degrees const& at, std::int64_t memory) {
+    std::vector<std::int64_t> const capacity(static_cast<std::size_t>(at.stages), memory);
     if (at.chunks() > 1) return plan_chunks<>(each, held_for(at), {.capacity = capacity, .move_cuts = false});
     auto const held = held_by_stage(at.schedule, at.stages, static_cast<std::uint64_t>(at.micro_batches));
     return plan_stages<>(each, {.stages = at.stages, .capacity = capacity, .in_flight = held});
@@ -261,7 +262,8 @@ class degree_search {
       ++out.excluded;
       return;
     }
-    auto const planned = state / stages <= o_.memory ? stages_of(each, at) : joint_stages<>{};
+    auto const memory = memory_for_stages(o_.memory, language_of(model_), at.setting(by_, o_).model, largest, is_hopper(on_.device));
+    auto const planned = state / stages <= memory ? stages_of(each, at, memory) : joint_stages<>{};
     if (planned.partition.status != status::feasible) {
       ++out.unfit;
       return;

@@ -256,11 +256,8 @@ class stage_counter {
   }
 
   void add_inputs(stage_bytes& to, std::int64_t flight) const {
-    if (!megatron()) return;
-    auto const c = by_.model.spread.context;
-    to.inputs = divided(checked(28) * checked(batch_.tokens), c);  // ids, labels and positions in 8 bytes, weights of the loss in 4
-    if (by_.model.kernels.loader_mask) to.inputs = to.inputs + divided(checked(batch_.squares), c);
-    if (by_.model.kernels.hidden_dropout) to.inputs = to.inputs + residual(model_.hidden) * checked(flight);
+    to.inputs = input_bytes(by_.model, batch_);
+    if (megatron() && by_.model.kernels.hidden_dropout) to.inputs = to.inputs + residual(model_.hidden) * checked(flight);
   }
   /// Megatron-FSDP keeps embedding and head gathered.
   void add_gathered(stage_bytes& to, bool has_embedding, bool has_head) const {
