@@ -41,7 +41,7 @@ vision_language_model internvl_34b() {
 trained_model with_deepspeed(vision_language_model const& model, std::uint64_t ranks, hidden_share const& hidden) {
   return {.model = model,
           .on = {.device = device_named("a100"), .mfu = 0.5, .hidden = hidden},
-          .by = {.spread = {.data = static_cast<std::int64_t>(ranks), .zero = 3}, .framework = framework_named("eager")},
+          .by = {.spread = {.data = static_cast<std::int64_t>(ranks), .zero = 3}, .framework = framework_named("hbp")},
           .ranks = ranks};
 }
 

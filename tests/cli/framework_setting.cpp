@@ -107,7 +107,7 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
       auto const& model = transformer_preset(model_name);
       for (std::uint64_t seed = 0; seed < 6000; ++seed) {
         auto by = drawn(seed, model);
-        if (framework.hugging_face) by.model.framework = ballast::framework_named("eager");
+        if (framework.hugging_face) by.model.framework = ballast::framework_named("hbp");
         auto const exported = framework.write(model, by);
         auto const cut_lost = exported.without == std::vector<std::string>{"the cut, which is the argument `parts` of PipelineModule"};
         if (!exported.without.empty() && !cut_lost) continue;

@@ -231,10 +231,10 @@ TEST_CASE("levels: the framework and the loss decide what is recomputed", "[cli]
     for (auto const& level : parsed["levels"]) most = std::max(most, level["recomputed_layers"].get<std::int64_t>());
     return most;
   };
-  CHECK(recomputed("") == recomputed("--framework eager --head-loss plain"));
-  CHECK(recomputed("--framework fused --head-loss fused") < recomputed("--framework eager"));
+  CHECK(recomputed("") == recomputed("--framework hbp --head-loss plain"));
+  CHECK(recomputed("--framework fused --head-loss fused") < recomputed("--framework hbp"));
   CHECK(in.ballast("levels f --max-length 32768 --gpus 16 --framework jax").err ==
-        "no framework \"jax\"; there are fused, megatron, eager, chunkflow, hbp\n");
+        "no framework \"jax\"; there are fused, megatron, eager, compiled, chunkflow, hbp\n");
 }
 
 }  // namespace test_cli_level_plan

@@ -184,7 +184,7 @@ TEST_CASE("plan --stages: a setting that makes no sense is refused in one senten
       {"--head-loss chunked:0", "--head-loss chunked:N, N = 0: expected a whole number from 1"},
       {"--attention flash", "--attention flash: expected one of fused, stored-scores"},
       {"--recompute-modules mlp,attention", "no recompute module \"attention\"; there are core_attn, "},
-      {"--framework hf", "no framework \"hf\"; there are fused, megatron, eager, chunkflow, hbp"},
+      {"--framework hf", "no framework \"hf\"; there are fused, megatron, eager, compiled, chunkflow, hbp"},
       {"--optimizer adamw", "no optimizer \"adamw\"; there are adam, "},
       {"--offload cpu", "--offload cpu: expected one of none, optimizer, gradients, parameters"},
       {"--train lora", "--train lora: expected all, none, lora:RANK or qlora:RANK, as in lora:8"},

@@ -168,4 +168,38 @@ TEST_CASE("layer_tensors: names are distinct, and there is room for all") {
   }
 }
 
+TEST_CASE("layer_tensors: eager PyTorch keeps what its hooks count") {
+  auto const eager = [](kernel_setting kernels = {}, trainable const& is = {}, attention_kernel attention = attention_kernel::fused) {
+    return activation_setting{.count = tensor_count::eager, .attention = attention, .kernels = kernels, .is = is};
+  };
+  auto const& model = transformer_preset("llama-3.1-8b");
+  constexpr std::int64_t h = 4096, a = 32, k = 8, d = 128, f = 14336, r = 16;
+  CHECK(per_token(model, eager()) == 16 * h + 8 + 2 * (2 * a + 2 * k) * d + 4 * a + 8 * f);
+  CHECK(per_token(model, eager({.value = 4})) == 24 * h + 8 + 4 * (2 * a + 2 * k) * d + 4 * a + 16 * f);
+  CHECK(per_token(model, eager({.repeated_keys = true})) == 16 * h + 8 + 8 * a * d + 4 * a + 8 * f);
+  auto const stored = kept_bytes(model, 0, {}, {}, eager({}, {}, attention_kernel::stored_scores));
+  CHECK(stored == batch_cost{16 * h + 8 + 8 * a * d + 8 * f, 6 * a, 0});
+  CHECK(kept_bytes(model, 0, {}, {}, eager({.value = 4}, {}, attention_kernel::stored_scores)).per_square == 4 * a);
+  // adapters: norms keep their float32 inputs, the feed-forward block all but the input of its last matrix
+  trainable const lora{.what = trained::low_rank, .rank = r};
+  auto const frozen = 2 * (4 * h + 4) + 2 * (2 * a + 2 * k) * d + 4 * a + 6 * f;
+  CHECK(per_token(model, eager({}, lora)) == frozen + 2 * 7 * r + 2 * h + 2 * h + 2 * f);
+  // in float32 each adapter has a copy of its input of its own
+  CHECK(per_token(model, eager({.adapter_value = 4}, lora)) == frozen + 4 * 7 * r + 4 * (3 * h + a * d + 2 * h + f));
+  CHECK(per_token(model, eager({.adapter_dropout = true}, lora)) == frozen + 2 * 7 * r + 3 * (3 * h + a * d + 2 * h + f));
+
+  auto const& gpt = transformer_preset("gpt2-xl");
+  auto const width = gpt.hidden, inner = gpt.ffn;
+  CHECK(per_token(gpt, eager({.composed_activation = true})) == 2 * (4 * width + 8) + 8 * width + 4 * gpt.query_heads + 10 * inner);
+  CHECK(per_token(gpt, eager()) == 2 * (4 * width + 8) + 8 * width + 4 * gpt.query_heads + 4 * inner);
+
+  auto const& mixture = transformer_preset("qwen3-30b-a3b");  // top-k weights are normalised
+  auto const bytes = kept_bytes(mixture, 0, {}, {}, eager()).per_token;
+  constexpr std::int64_t heads = 32 + 4, active = 8;
+  CHECK(bytes == 16 * 2048 + 8 + heads * (6 * 128 + 4) + 2 * (2 * 32 + 2 * 4) * 128 + 4 * 32 + (4 * 128 + 8 * active + 4 + 4 * active) +
+                     active * (4 * 2048 + 8 * 768 + 2 + 24));
+  // compiled: 14 h + 6 f where keys are repeated, and log-sum-exps
+  CHECK(per_token(model, {.count = tensor_count::compiled, .kernels = {.repeated_keys = true}}) == 14 * h + 4 * a + 6 * f);
+}
+
 }  // namespace test_footprint_layer_tensors

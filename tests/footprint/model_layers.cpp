@@ -207,7 +207,7 @@ TEST_CASE("layers_of: stored scores take five bytes a head and pair, in every fr
     by.recompute_modules = {recompute_module::core_attention};
     return layers_of(model, by)[1];
   };
-  auto const plain = of({}), split = of({.spread = {.tensor = 4}}), eager = of({.framework = framework_named("eager")});
+  auto const plain = of({}), split = of({.spread = {.tensor = 4}}), eager = of({.framework = framework_named("hbp")});
   CHECK(plain.options[0].bytes.per_square == 5 * 32);
   CHECK(plain.forward.per_square == 2 * layers_of(model)[1].forward.per_square);  // hidden pairs are computed too
   CHECK(plain.working.per_square == 5 * 32);
@@ -239,14 +239,14 @@ TEST_CASE("layers_of: layers for multi-token prediction run the head once more")
 
 TEST_CASE("layers_of: a framework's activations are larger, the inputs of recomputed layers are not") {
   auto const& model = transformer_preset("qwen2.5-7b");
-  auto const fused = layers_of(model)[1], eager = layers_of(model, {.framework = framework_named("eager")})[1];
+  auto const fused = layers_of(model)[1], eager = layers_of(model, {.framework = framework_named("hbp")})[1];
   for (std::size_t o = 0; o < 2; ++o) CHECK(eager.options[o].bytes.per_token == (fused.options[o].bytes.per_token * 415 + 99) / 100);
   CHECK(eager.options[2] == fused.options[2]);
   CHECK(eager.working == eager.options[0].bytes);
-  auto const head = layers_of(model, {.framework = framework_named("eager")}).back();
+  auto const head = layers_of(model, {.framework = framework_named("hbp")}).back();
   CHECK(head.working.per_token == 8 * model.vocabulary + eager.working.per_token);
   CHECK(refusal([] { return framework_named("jax").activations; }) ==
-        "no framework \"jax\"; there are fused, megatron, eager, chunkflow, hbp");
+        "no framework \"jax\"; there are fused, megatron, eager, compiled, chunkflow, hbp");
 }
 
 TEST_CASE("layers_of: ZeRO-3 gathers two layers and scatters the gradients of one") {

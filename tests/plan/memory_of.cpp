@@ -45,7 +45,12 @@ drawn draw(std::uint32_t seed) {
   m.kernels.deferred = of(3);
   m.attention = of(2) == 0 ? attention_kernel::fused : attention_kernel::stored_scores;
   m.loss = {.how = static_cast<head_loss::kind>(of(9)), .chunks = 1 + of(4)};
-  if (of(3) == 0) m.framework = frameworks[static_cast<std::size_t>(of(frameworks.size()))];
+  m.kernels.stream_pools = of(2) == 0;
+  m.kernels.offload_all = of(4) == 0;
+  m.kernels.step_in_backward = of(4) == 0;
+  if (of(4) == 0) m.language = {.what = trained::low_rank};
+  if (of(4) == 0) m.spread.zero = 3;
+  if (of(2) == 0) m.framework = frameworks[static_cast<std::size_t>(of(frameworks.size()))];
   using enum recompute_setting::kind;
   constexpr recompute_setting choices[] = {{},
                                            {.what = modules, .modules = {recompute_module::layernorm, recompute_module::mlp}},
@@ -82,6 +87,40 @@ TEST_CASE("memory_of: peaks of large runs of Megatron-Bridge", "[memory_of][publ
     CAPTURE(row.name, computed, row.peak);
     CHECK(std::fabs(error(computed, row.peak)) <= row.window);
   }
+}
+
+TEST_CASE("memory_of: peaks of torchtune, fsdp_qlora and torchtitan", "[memory_of][published]") {
+  auto rows = ballast_test::torchtune_peaks();
+  CHECK(rows.size() == 12);
+  auto const more = ballast_test::torchtitan_peaks();
+  CHECK(more.size() == 16);
+  rows.insert(rows.end(), more.begin(), more.end());
+  for (auto const& row : rows) {
+    auto const computed = largest_of(memory_of(row.model, row.by)).peak();
+    CAPTURE(row.name, computed, row.peak);
+    CHECK(std::fabs(error(computed, row.peak)) <= row.window);
+  }
+}
+
+TEST_CASE("memory_of: gradients that PyTorch makes anew do not exist beside the logits", "[memory_of]") {
+  auto const row = ballast_test::torchtune_peaks().front();
+  auto const at_once = memory_of(row.model, row.by).front();
+  auto by = row.by;
+  by.micro_batches = 2;
+  auto const accumulated = memory_of(row.model, by).front();
+  CHECK(accumulated.states - at_once.states == 2 * parameters(row.model));
+  CHECK(accumulated.kept == at_once.kept);
+  CHECK(accumulated.extra[3] == 0);
+  by.micro_batches = 1;
+  by.recompute = {.what = recompute_setting::kind::uniform};
+  auto const few = memory_of(row.model, by).front();
+  CHECK(few.at(memory_moment::step) == few.states + few.inputs + 2 * parameters(row.model));  // all gradients, and nothing kept
+  by.model.kernels.step_in_backward = true;
+  CHECK(memory_of(row.model, by).front().states == few.states + 2 * row.model.vocabulary * row.model.hidden);
+  by.model.kernels.offload_all = true;
+  CHECK(memory_of(row.model, by).front().kept == 0);
+  by.model.language.what = trained::none;
+  CHECK(memory_of(row.model, by).front().kept == 0);
 }
 
 TEST_CASE("memory_of: a worked example", "[memory_of]") {

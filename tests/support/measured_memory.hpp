@@ -172,7 +172,7 @@ inline constexpr ballast::transformer qwen3_14b{
   auto const by = [](std::int64_t data, int zero, bool fused_loss = false) {
     return ballast::model_setting{.spread = {.data = data, .zero = zero},
                                   .optimizer = ballast::optimizer_named("adam-bf16-gradients"),
-                                  .framework = ballast::framework_named("eager"),
+                                  .framework = ballast::framework_named("hbp"),
                                   .loss = {.how = fused_loss ? ballast::head_loss::kind::fused : ballast::head_loss::kind::plain}};
   };
   auto one_device = by(1, 0);
@@ -240,7 +240,7 @@ inline constexpr ballast::transformer qwen3_14b{
           .model = ballast::transformer_preset("llama-3.1-8b"),
           .by = {.spread = {.data = 32, .zero = 3},
                  .optimizer = ballast::optimizer_named("adam-bf16-gradients"),
-                 .framework = ballast::framework_named("eager")},
+                 .framework = ballast::framework_named("hbp")},
           .tokens = tokens,
           .policy = layer_policy::full,
           .measured = 0,

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/math.hpp>
 #include <ballast/cost/layer_set.hpp>
+#include <ballast/cost/presets.hpp>
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer_shape.hpp>
@@ -473,6 +474,126 @@ struct run_flags {
   seventy("the same, 10 chunks", 4, 4, 10, 60'200'000'000, 0.175);
   seventy("the same, PP 8, 5 chunks", 4, 8, 5, 53'200'000'000, 0.25);
   seventy("the same, TP 8, PP 4, 5 chunks", 8, 4, 5, 50'200'000'000, 0.065);
+  return out;
+}
+
+/// A run of PyTorch without Megatron-Core, and what it measured, in bytes of the rounded GiB.
+struct pytorch_row {
+  std::string_view name;
+  ballast::transformer model;
+  ballast::training_setting by;
+  std::int64_t peak;
+  double window;
+};
+
+/// A row's window is 1.5 times the error that the model was published with, and at least 3 %.
+///
+/// torchtune's recipes on one GPU, Llama-3.2-3B and Llama-3.1-8B, bf16 with AdamW in bf16, packed: allocated bytes.
+[[nodiscard]] inline std::vector<pytorch_row> torchtune_peaks() {
+  using namespace ballast;
+  std::vector<pytorch_row> out;
+  auto const gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
+  transformer const three{
+      .layers = 28, .hidden = 3072, .query_heads = 24, .kv_heads = 8, .head_width = 128, .ffn = 8192, .vocabulary = 128256, .tied = true};
+  auto const& eight = transformer_preset("llama-3.1-8b");
+  optimizer const adam{.name = "adam in 16 bits", .state = {.parameter = 2, .gradient = 2, .optimizer = 4}};
+  training_setting by;
+  by.model = {.optimizer = adam, .framework = framework_named("eager"), .kernels = {.repeated_keys = true}};
+  by.micro_batch = 2;
+  by.sequence = 4096;
+  auto const add = [&](char const* name, transformer const& model, double measured, double window) {
+    out.push_back({.name = name, .model = model, .by = by, .peak = gib(measured), .window = window});
+  };
+  add("3B, 2 x 4,096, eager", three, 60.0, 0.03);
+  by.model.framework = framework_named("compiled");
+  add("the same, compiled", three, 51.0, 0.048);
+  by.model.loss = {.how = head_loss::kind::chunked, .chunks = 8};
+  add("the same, and a loss of 8 chunks", three, 42.9, 0.099);
+  by.recompute = {.what = recompute_setting::kind::uniform};
+  add("the same, and all recomputed", three, 24.9, 0.03);
+  by.model.kernels.step_in_backward = true;
+  add("the same, and the optimiser in the backward pass", three, 23.1, 0.042);
+  by.model.kernels.offload_all = true;
+  add("the same, and activations on the host", three, 21.8, 0.047);
+  by.model.kernels.step_in_backward = false;
+  by.model.language = {.what = trained::low_rank, .rank = 8};
+  add("LoRA, compiled, chunks, recomputed, on the host", three, 8.5, 0.03);
+  by.model.language.quantised = true;
+  add("QLoRA, the same", three, 4.6, 0.03);
+  by.sequence = 2048;
+  by.model.kernels.offload_all = false;
+  add("8B, QLoRA, 2 x 2,048, the same", eight, 7.4, 0.048);
+  by.model.language.quantised = false;
+  add("8B, LoRA, 2 x 2,048, the same", eight, 16.2, 0.1);
+
+  // fsdp_qlora: Llama-2-7B on two GPUs under FSDP, allocated bytes
+  transformer const seven{
+      .layers = 32, .hidden = 4096, .query_heads = 32, .kv_heads = 32, .head_width = 128, .ffn = 11008, .vocabulary = 32000};
+  by = {};
+  by.model = {.spread = {.data = 2, .zero = 3},
+              .optimizer = adam,
+              .framework = framework_named("eager"),
+              .language = {.what = trained::low_rank, .rank = 64}};
+  by.recompute = {.what = recompute_setting::kind::uniform};
+  by.sequence = 512;
+  add("Llama-2-7B, LoRA 64, FSDP 2, 512", seven, 8.28, 0.03);
+  by.sequence = 2048;
+  add("Llama-2-7B, LoRA 64, FSDP 2, 2,048", seven, 9.16, 0.06);
+  return out;
+}
+
+/// torchtitan on H100 with 96 GB, Llama-3.1, FSDP2: reserved bytes, the largest of all GPUs.
+[[nodiscard]] inline std::vector<pytorch_row> torchtitan_peaks() {
+  using namespace ballast;
+  using enum recompute_setting::kind;
+  std::vector<pytorch_row> out;
+  auto const gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
+  optimizer const adam{.name = "adam in float32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}};
+  auto const add = [&](char const* name, char const* model, training_setting const& by, double measured, double window) {
+    out.push_back({.name = name, .model = transformer_preset(model), .by = by, .peak = gib(measured), .window = window});
+  };
+  auto const fsdp = [&](std::int64_t data, std::int64_t tensor, std::int64_t context, recompute_setting recompute, std::int64_t samples,
+                        std::int64_t tokens) {
+    training_setting by;
+    by.model = {.spread = {.tensor = tensor, .context = context, .data = data, .sequence_parallel = tensor > 1, .zero = 3},
+                .optimizer = adam,
+                .framework = framework_named("eager"),
+                .loss = {.how = tensor > 1 ? head_loss::kind::parallel : head_loss::kind::plain},
+                .kernels = {.stream_pools = true}};
+    by.recompute = recompute;
+    by.sequence = tokens;
+    by.micro_batch = samples;
+    return by;
+  };
+  add("8B, FSDP 8, 2 x 8,192, by operators", "llama-3.1-8b", fsdp(8, 1, 1, {.what = products}, 2, 8192), 82.4, 0.053);
+  add("the same, compiled", "llama-3.1-8b", fsdp(8, 1, 1, {.what = products}, 2, 8192), 77.0, 0.05);
+  add("8B, FSDP 128, 2 x 8,192, by operators", "llama-3.1-8b", fsdp(128, 1, 1, {.what = products}, 2, 8192), 67.0, 0.033);
+  add("the same, compiled", "llama-3.1-8b", fsdp(128, 1, 1, {.what = products}, 2, 8192), 62.0, 0.086);
+  add("8B, FSDP 8, 32,768, full", "llama-3.1-8b", fsdp(8, 1, 1, {.what = uniform}, 1, 32768), 83.9, 0.074);
+  add("8B, CP 2, 65,536, full", "llama-3.1-8b", fsdp(8, 1, 2, {.what = uniform}, 1, 65536), 84.2, 0.078);
+  add("8B, CP 4, 131,072, full", "llama-3.1-8b", fsdp(8, 1, 4, {.what = uniform}, 1, 131072), 84.0, 0.075);
+  add("8B, CP 8, 262,144, full", "llama-3.1-8b", fsdp(8, 1, 8, {.what = uniform}, 1, 262144), 84.5, 0.084);
+  add("70B, FSDP 32, TP 8, 16 x 8,192, full", "llama-3.1-70b", fsdp(32, 8, 1, {.what = uniform}, 16, 8192), 71.9, 0.24);
+  add("the same, asynchronous TP", "llama-3.1-70b", fsdp(32, 8, 1, {.what = uniform}, 16, 8192), 67.6, 0.16);
+  auto by = fsdp(8, 8, 1, {.what = uniform}, 4, 8192);
+  by.pipeline.stages = 8;
+  by.micro_batches = 8;
+  add("405B, FSDP 8, TP 8, PP 8, 32 x 8,192, full", "llama-3.1-405b", by, 82.5, 0.105);
+  auto interleaved = by;
+  interleaved.pipeline.schedule = interleaved_schedule{.chunks = 2};
+  interleaved.micro_batches = 16;
+  interleaved.micro_batch = 2;
+  add("the same, interleaved", "llama-3.1-405b", interleaved, 72.7, 0.05);
+  by.micro_batch = 1;
+  auto const context = [&](char const* name, std::int64_t degree, double measured, double window) {
+    by.sequence = 32768 * degree;
+    by.model.spread.context = degree;
+    add(name, "llama-3.1-405b", by, measured, window);
+  };
+  context("405B, TP 8, PP 8, 8 x 32,768, full", 1, 75.3, 0.03);
+  context("the same, CP 2", 2, 75.9, 0.03);
+  context("the same, CP 4", 4, 77.1, 0.03);
+  context("the same, CP 8", 8, 84.9, 0.146);
   return out;
 }
 

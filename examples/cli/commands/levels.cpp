@@ -71,7 +71,7 @@ void add_levels(CLI::App& app) {
   add_value(command, "--mfu", request.on.mfu, share, "share of the device's peak that is reached; 0.383 by default");
   auto* const framework = add_value(
       command, "--framework", request.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
-      "how large activations are: eager (default), megatron or fused");
+      "how large activations are: hbp (default), fused, megatron, eager, compiled or chunkflow");
   auto* const loss = add_value(command, "--head-loss", request.loss, head_loss,
                                "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
   command

@@ -91,7 +91,7 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
       "states in host memory: none (default), optimizer, gradients (and optimizer) or parameters (and all others)");
   add(
       "--framework", by.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
-      "how large activations are: fused (default), megatron or eager");
+      "how large activations are: fused (default), megatron, eager, compiled, chunkflow or hbp");
   add("--head-loss", by.loss, head_loss, "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
   add(
       "--attention", by.attention,

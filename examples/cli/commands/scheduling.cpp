@@ -18,7 +18,7 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
   add_value(
       command, "--framework", arguments.cluster.framework,
       [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
-      "how large activations are: eager, megatron or fused (default)");
+      "how large activations are: fused (default), megatron, eager, compiled, chunkflow or hbp");
   add_value(command, "--recomputed-layers", arguments.cluster.recomputed_layers, whole<std::uint32_t, 0>,
             "layers that run their forward pass again; 0 by default");
   add_value(command, "--micro-batch-overhead-ms", arguments.cluster.micro_batch_ms, milliseconds,

@@ -22,7 +22,7 @@ struct level_request {
   model_on_device on;
   std::uint32_t gpus = 1;
   std::string table;  ///< a measured profile; empty: times are modelled
-  ballast::framework framework = ballast::framework_named("eager");
+  ballast::framework framework = ballast::framework_named("hbp");
   ballast::head_loss loss{};
 };
 

@@ -44,7 +44,7 @@ class deepspeed_importer {
     out_.framework = "DeepSpeed";
     out_.model = model_asked_for(in_, asked_);
     out_.setting.sequence = asked_length(in_, asked_);
-    out_.setting.model.framework = ballast::framework_named("eager");
+    out_.setting.model.framework = ballast::framework_named("hbp");
     if (asked_.checkpointing) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     read_degrees();
     read_states();
@@ -232,7 +232,7 @@ class swift_importer {
     out_.model = model_asked_for(in_, asked_);
     auto& by = out_.setting;
     auto& m = by.model;
-    m.framework = ballast::framework_named("eager");
+    m.framework = ballast::framework_named("hbp");
     m.spread.context = in_.number_or("sequence_parallel_size", 1);
     if (m.spread.context > 1) m.method = ballast::context_method::ulysses;
     m.spread.tensor = in_.number_or("deepspeed_autotp_size", 1);

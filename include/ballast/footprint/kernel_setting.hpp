@@ -23,6 +23,8 @@ enum class attention_kernel : std::uint8_t {
 enum class tensor_count : std::uint8_t {
   table,     ///< those of Korthikanti et al.: no statistics, no dropout masks; stored scores have dropout
   megatron,  ///< those of Megatron-Core, one by one, as `kernel_setting` says
+  eager,     ///< those that PyTorch's autograd keeps of a model of transformers or torchtune, one by one
+  compiled,  ///< those that remain where the compiler recomputes what is cheap
 };
 
 /// @brief A part of a layer whose activations can be moved to host memory, by Megatron-Core's name of it.
@@ -86,6 +88,7 @@ struct offload_set {
 
 /// @brief What a framework is told about its kernels. `tensor_count::table` reads none of these fields.
 ///
+/// Fields are those of Megatron-Core, unless it is said.
 /// The defaults are those of a modern training without dropout; `megatron_kernels` has the defaults of Megatron-LM's flags.
 struct kernel_setting {
   bool engine = true;              ///< kernels of Transformer Engine; false: `--transformer-impl local`, which always stores scores
@@ -103,7 +106,16 @@ struct kernel_setting {
   bool large_cublas = false;     ///< `CUBLAS_WORKSPACE_CONFIG=:4096:8` on a device before Hopper, which has such workspaces anyway
   std::int64_t deferred = 0;     ///< `--defer-embedding-wgrad-compute`: micro-batches whose gradients of the head wait; 0: none
   std::int64_t instances = 1;    ///< `--num-distributed-optimizer-instances`: a divisor of the data-parallel degree
-  offload_set moved{};           ///< `--fine-grained-activation-offloading`: what is moved to host memory between forward and backward
+  // of eager and compiled PyTorch alone
+  std::int64_t value = 2;            ///< bytes of a value of the model: 2, or 4 in float32
+  bool repeated_keys = false;        ///< keys and values are repeated to all query heads in front of attention, as torchtune does
+  bool composed_activation = false;  ///< the activation function is made of elementary operations, as GPT-2's `gelu_new`
+  std::int64_t adapter_value = 2;    ///< bytes of a value of adapters: peft casts them, and their inputs, to float32 (4) by default
+  bool adapter_dropout = false;      ///< inputs of adapters pass through dropout
+  bool offload_all = false;          ///< what layers keep is in host memory between both passes (torchtune's activation offloading)
+  bool step_in_backward = false;     ///< the optimiser updates each parameter in the backward pass, and its gradient goes
+  bool stream_pools = false;         ///< reserved bytes are asked for, not allocated ones: pools of FSDP2's streams count
+  offload_set moved{};               ///< `--fine-grained-activation-offloading`: what is moved to host memory between forward and backward
 
   friend constexpr bool operator==(kernel_setting const&, kernel_setting const&) = default;
 };

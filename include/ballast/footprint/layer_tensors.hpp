@@ -7,6 +7,7 @@
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
+#include <ballast/footprint/trainable.hpp>
 
 #include <array>
 #include <cstddef>
@@ -73,6 +74,7 @@ struct activation_setting {
   kernel_setting kernels{};                              ///< what the framework is told about its kernels
   bool fp8_experts = false;                              ///< whether routed experts keep what they keep in 8 bits
   bool several = false;                                  ///< whether a micro-batch has several samples beside each other
+  trainable is{};                                        ///< what of the layer is trained; read by `eager` and `compiled`
 
   /// @brief Whether attention stores its scores.
   [[nodiscard]] constexpr bool stores_scores() const noexcept {
@@ -320,13 +322,110 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
   return out;
 }
 
+/// What PyTorch's autograd keeps of a layer of transformers or torchtune. A matrix that is trained keeps its input; a frozen one does not.
+[[nodiscard]] constexpr layer_tensors eager_tensors(transformer const& m, std::int64_t layer, activation_setting const& by) {
+  using enum recompute_module;
+  auto const& k = by.kernels;
+  layer_tensors out;
+  auto const h = m.hidden, heads = m.query_heads, d = m.head_width, v = value_width(m), e = k.value;
+  auto const all = by.is.what == trained::all, adapted = by.is.what == trained::low_rank;
+  auto const repeated = k.repeated_keys || by.stores_scores();
+  auto const compiled = by.count == tensor_count::compiled;
+  // a norm, and its output, which is the input of matrices: with sequence parallelism, PyTorch keeps it as it is gathered
+  auto const norm = [&](std::string_view in, std::string_view made, std::string_view statistics) {
+    if (compiled) {
+      out.add({.name = in, .bytes = {.whole = e * h}});
+    } else if (m.norm_bias) {
+      out.add({.name = in, .bytes = {.whole = e * h}});
+      if (all) out.add({.name = made, .bytes = {.gathered = e * h}});
+      out.add({.name = statistics, .bytes = {.whole = 8}});
+    } else {  // in float32: the input, and then the normalised values in 16 bits, which the weight is multiplied with
+      out.add({.name = in, .bytes = {.whole = 4 * h}});
+      if (all) out.add({.name = made, .bytes = {.whole = e * h, .gathered = e * h}});
+      out.add({.name = statistics, .bytes = {.whole = 4}});
+    }
+  };
+  // adapters of `count` matrices of one input of a width, which `kept` says is kept anyway
+  auto const adapters = [&](std::string_view input, std::string_view inner, std::int64_t width, std::int64_t count, bool kept) {
+    if (!adapted) return;
+    auto const x = k.adapter_value;
+    out.add({.name = inner, .bytes = {.split = count * x * by.is.rank}});
+    if (k.adapter_dropout)
+      out.add({.name = input, .bytes = {.split = count * (x + 1) * width}});
+    else if (x != e)
+      out.add({.name = input, .bytes = {.split = count * x * width}});
+    else if (!kept)
+      out.add({.name = input, .bytes = {.split = x * width}});
+  };
+  norm("input of norm 1", "normalised values and output of norm 1", "statistics of norm 1");
+  if (is_linear(m, layer)) {
+    auto const& l = m.linear;
+    out.add({.name = "linear attention", .bytes = {.split = e * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))}});
+  } else {
+    adapters("inputs of the adapters of q, k, v", "inner values of the adapters of q, k, v", h, m.kv_rank > 0 ? 2 : 3, false);
+    auto const kv = m.kv_rank > 0 || repeated ? heads : m.kv_heads;
+    if (m.kv_rank > 0) out.add({.name = "latent vectors", .bytes = {.whole = (4 + 2 * e) * (m.q_rank + m.kv_rank)}});
+    if (m.qk_norm > 0)
+      out.add({.name = "norms of q and k", .bytes = {.split = (heads + m.kv_heads) * ((all && !compiled ? 4 + e : 4) * d + 4)}});
+    out.add({.name = "q, k, v", .bytes = {.split = e * (heads * d + kv * (d + v))}, .block = gradient_block::attention});
+    layer_tensor scores{.name = "scores", .recomputed = {core_attention}};
+    count_pairs(scores, m, layer, by.stores_scores());
+    if (by.stores_scores()) {
+      scores.bytes.scores = e == 2 ? 6 * heads : 4 * heads;  // the softmax in float32, and a copy in 16 bits
+      scores.block = gradient_block::attention;
+    } else {
+      scores.bytes.split = 4 * heads;  // their log-sum-exp
+    }
+    out.add(scores);
+    if (m.output_gate) out.add({.name = "gate of the output, and the output behind it", .bytes = {.split = 2 * e * heads * v}});
+    // kernels keep their output, and so does the projection if it is trained
+    if (all || !by.stores_scores()) out.add({.name = "context", .bytes = {.split = e * heads * v}, .block = gradient_block::attention});
+    if (compiled) out.add({.name = "context in the layout of the projection", .bytes = {.split = e * heads * v}});
+    adapters("input of the projection's adapter", "inner values of the projection's adapter", heads * v, 1, !by.stores_scores());
+  }
+  norm("input of norm 2", "normalised values and output of norm 2", "statistics of norm 2");
+  auto const in = m.gated ? std::int64_t{2} : std::int64_t{1};
+  auto const inner = [&](std::string_view name, std::string_view product, module_set modules, std::int64_t width, std::int64_t copies,
+                         bool rows) {
+    auto const of = [&](std::int64_t tensors) {
+      auto const bytes = e * tensors * width * copies;
+      return rows ? tensor_bytes{.whole = bytes} : tensor_bytes{.split = bytes};
+    };
+    // gate, silu and up, of which a compiler recomputes silu; or the input of an activation function, and what is inside it
+    auto const before = m.gated ? (compiled ? 2 : 3) : k.composed_activation && !compiled ? 4 : 1;
+    out.add({.name = name,
+             .bytes = of(before),
+             .recomputed = modules,
+             .block = gradient_block::feed_forward,
+             .flops = 2 * in * h * width * copies});
+    if (!all) return;
+    auto const block = m.gated && !compiled ? gradient_block::none : gradient_block::feed_forward;  // three gradients exist at once
+    out.add({.name = product, .bytes = of(1), .recomputed = modules, .block = block});
+  };
+  if (!has_experts(m, layer)) {
+    adapters("inputs of the adapters of the first matrices", "inner values of the adapters of the first matrices", h, in, false);
+    inner("inner activations", "input of the last matrix", {mlp}, m.ffn, 1, false);
+    adapters("input of the last adapter", "inner values of the last adapter", m.ffn, 1, false);
+    return out;
+  }
+  auto const active = m.active_experts;
+  out.add({.name = "router", .bytes = {.whole = 4 * m.experts + 12 * active + 4}, .recomputed = {moe}, .flops = 2 * h * m.experts});
+  // rows of the experts: inputs, outputs (for the gradients of the weights), weights, and three permutations
+  out.add({.name = "experts' rows", .bytes = {.rows = active * (e * h * (all ? 2 : 1) + e + 24)}, .recomputed = {moe}});
+  inner("inner activations of the experts", "inputs of the experts' last matrices", {experts, moe}, m.expert_ffn, active, true);
+  if (m.shared_ffn > 0)
+    inner("inner activations of shared experts", "input of the shared experts' last matrix", {shared_experts, moe}, m.shared_ffn, 1, false);
+  return out;
+}
+
 }  // namespace detail
 
 /// @brief What a transformer layer keeps from its forward to its backward pass, tensor by tensor, in a 16-bit format.
 ///
 /// `tensor_count::table` is the count of Korthikanti et al.: no dropout masks of the residual stream, no statistics of norms and softmax.
 /// `tensor_count::megatron` has every tensor that Megatron-Core keeps, as the kernels are set: a GPT with dropout has their 34 bytes per
-/// token and channel, and its statistics. Routing is even: a token sends one row to each of its experts.
+/// token and channel, and its statistics. `tensor_count::eager` has what PyTorch's saved-tensor hooks count in layers of transformers, and
+/// `tensor_count::compiled` what a compiler leaves of it. Routing is even: a token sends one row to each of its experts.
 ///
 /// @param model  the shape
 /// @param layer  0 … layers - 1
@@ -337,10 +436,16 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
 /// O(1): at most 32 tensors.
 /// @par Source
 /// Korthikanti et al., arXiv 2205.05198, section 4. NVIDIA/Megatron-LM and Transformer Engine, read at commit d98e8a64dd of the former;
-/// docs/memory-model.md has the table.
+/// docs/memory-model.md has the table. Eager PyTorch was counted on a CPU (torch 2.15, transformers 5.24), tensor by tensor.
 [[nodiscard]] constexpr layer_tensors layer_tensors_of(transformer const& model, std::int64_t layer, activation_setting const& by = {}) {
   detail::require_layer(model, layer);
-  return by.count == tensor_count::table ? detail::table_tensors(model, layer, by) : detail::megatron_tensors(model, layer, by);
+  switch (by.count) {
+    case tensor_count::table: return detail::table_tensors(model, layer, by);
+    case tensor_count::megatron: return detail::megatron_tensors(model, layer, by);
+    case tensor_count::eager:
+    case tensor_count::compiled: break;
+  }
+  return detail::eager_tensors(model, layer, by);
 }
 
 }  // namespace ballast::inline v0_2

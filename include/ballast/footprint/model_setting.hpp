@@ -34,12 +34,14 @@ struct framework {
 };
 
 /// @brief Known frameworks. `fused` keeps what `activation_bytes_per_token` counts, and `megatron` what Megatron-Core keeps, tensor by
-/// tensor (docs/memory-model.md). Two factors are fitted: `chunkflow` to the slope of memory over length that ChunkFlow measured with its
-/// Megatron-LM, `eager` and `hbp` (Hugging Face without compilation) to the tables of HBP (docs/footprint.md).
+/// tensor; `eager` and `compiled` have the tensors of PyTorch (docs/memory-model.md). Two factors are fitted: `chunkflow` to the slope of
+/// memory over length that ChunkFlow measured with its Megatron-LM, `hbp` (Hugging Face without compilation) to the tables of HBP
+/// (docs/footprint.md).
 inline constexpr std::array frameworks{
     framework{},
     framework{.name = "megatron", .count = tensor_count::megatron},
-    framework{.name = "eager", .activations = 4150, .separate_logits = true},
+    framework{.name = "eager", .count = tensor_count::eager},
+    framework{.name = "compiled", .count = tensor_count::compiled},
     framework{.name = "chunkflow", .activations = 2000},
     framework{.name = "hbp", .activations = 4150, .separate_logits = true},
 };
@@ -105,7 +107,7 @@ struct model_setting {
   std::int64_t expert_capacity = 0;
   ballast::optimizer optimizer = optimizer_named("adam");  ///< what the optimiser keeps, see `optimizers`
   offload moved = offload::none;                           ///< which states are in host memory
-  ballast::framework framework{};                          ///< how large activations are: `framework_named("eager")` and others
+  ballast::framework framework{};                          ///< how large activations are: `framework_named("hbp")` and others
   head_loss loss{};                                        ///< how the loss is computed
   attention_kernel attention = attention_kernel::fused;    ///< whether scores are stored
   kernel_setting kernels{};                                ///< what the framework is told about its kernels, see `tensor_count`
@@ -120,9 +122,11 @@ struct model_setting {
     auto const as_tensor = expert == 1 || framework.count == tensor_count::megatron;
     return {.expert = expert, .expert_tensor = expert_tensor > 0 ? expert_tensor : as_tensor ? spread.tensor : 1};
   }
-  /// @brief All that the tensors of a layer depend on. @param several whether a micro-batch has several samples beside each other
-  [[nodiscard]] constexpr activation_setting activations(bool several = false) const noexcept {
-    return {.count = framework.count, .attention = attention, .kernels = kernels, .fp8_experts = fp8_experts, .several = several};
+  /// @brief All that the tensors of a layer depend on.
+  /// @param is       what of the layer is trained
+  /// @param several  whether a micro-batch has several samples beside each other
+  [[nodiscard]] constexpr activation_setting activations(trainable const& is = {}, bool several = false) const noexcept {
+    return {.count = framework.count, .attention = attention, .kernels = kernels, .fp8_experts = fp8_experts, .several = several, .is = is};
   }
   /// @brief The setting of exchanges of activations.
   [[nodiscard]] constexpr exchange_setting exchanges() const noexcept {
@@ -169,6 +173,8 @@ struct bytes_of_logit {
 /// | plain, as a table counts | 4 | 8 | float32 logits; their gradients, and both in 16 bits |
 /// | plain, Megatron-Core | 4 | 2 | one float32 copy, all in place; logits in 16 bits, and then their gradient |
 /// | `native` | 4 | 6 | the same, not in place |
+/// | `chunked`, eager | 6 | 8 of a chunk | logits in 16 bits and log-softmax of all tokens |
+/// | `chunked`, compiled | 2 | 4 of a chunk | logits in 16 bits of all tokens; the compiler recomputes the rest |
 /// | `in_place` | 2 | 0 | the gradient takes the place of the logits |
 /// | `sixteen_bits` | 4 | 4 | logits and their log-softmax; two gradients, all in 16 bits |
 /// | `returned` | 6 | 8 | logits in 16 bits, float32 log-softmax; two float32 gradients |
@@ -186,7 +192,10 @@ struct bytes_of_logit {
       if (count == tensor_count::megatron) return {4, 2, 0};
       return {4, 8, 0};
     case head_loss::kind::fused: return {};
-    case head_loss::kind::chunked: return {0, 0, 12};
+    case head_loss::kind::chunked:
+      if (count == tensor_count::eager) return {6, 0, 8};     // 16-bit logits and log-softmax of all chunks
+      if (count == tensor_count::compiled) return {2, 0, 4};  // the compiler recomputes the log-softmax
+      return {0, 0, 12};
     case head_loss::kind::native: return {4, 6, 0};
     case head_loss::kind::in_place: return {2, 0, 0};
     case head_loss::kind::sixteen_bits: return {4, 4, 0};

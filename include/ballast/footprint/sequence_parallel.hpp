@@ -44,10 +44,10 @@ struct sequence_parallel_setup {
   std::uint32_t per_node = 8;                     ///< number of devices in a node, which links connect
   std::uint32_t utilisation = 383;                ///< thousandths of the peak that matrix products reach, recomputed ones included; fitted
   std::uint32_t link_share = 80;                  ///< thousandths of the link bandwidth that an exchange reaches; fitted
-  std::int64_t network_bandwidth = 20'000'000'000;          ///< bytes/s that a device exchanges with other nodes; fitted
-  std::int64_t parameter_bandwidth = 520'000'000'000;       ///< bytes/s of parameters and gradients, for time not overlapped; fitted
-  ballast::framework framework = framework_named("eager");  ///< how large activations are; its factor is fitted
-  head_loss loss{};                                         ///< how the loss is computed
+  std::int64_t network_bandwidth = 20'000'000'000;        ///< bytes/s that a device exchanges with other nodes; fitted
+  std::int64_t parameter_bandwidth = 520'000'000'000;     ///< bytes/s of parameters and gradients, for time not overlapped; fitted
+  ballast::framework framework = framework_named("hbp");  ///< how large activations are; its factor is fitted
+  head_loss loss{};                                       ///< how the loss is computed
   ballast::optimizer optimizer = optimizer_named("adam-bf16-gradients");  ///< what the optimiser keeps
   std::int64_t reserved_bytes = std::int64_t{4} << 30;                    ///< bytes for context, buffers and fragmentation; fitted
 };

@@ -128,16 +128,17 @@ class weight_shapes {
   return bytes.value;
 }
 
-/// @brief Bytes of the inputs of a micro-batch on a device: ids, labels, positions and weights of the loss, and the data loader's mask.
+/// @brief Bytes of the inputs of a micro-batch on a device: ids and labels; under Megatron-LM positions and weights of the loss, and the data
+/// loader's mask.
 /// @param by     how the model is trained
 /// @param batch  a micro-batch on the devices of a context-parallel group
-/// @return bytes, or `checked::none`; 0 unless the framework counts as Megatron-Core does
+/// @return bytes, or `checked::none`; 0 for `tensor_count::table`
 [[nodiscard]] constexpr checked input_bytes(model_setting const& by, batch_shape const& batch) {
-  if (by.framework.count != tensor_count::megatron) return checked(0);
-  auto const c = by.spread.context;
-  auto const share = [&](checked const& whole) { return whole.fits() ? checked(divide_up(whole.value, c)) : whole; };
-  auto const tokens = share(checked(28) * checked(batch.tokens));  // 8 bytes each, and 4 for the weights
-  return by.kernels.loader_mask ? tokens + share(checked(batch.squares)) : tokens;
+  if (by.framework.count == tensor_count::table) return checked(0);
+  auto const megatron = by.framework.count == tensor_count::megatron;
+  auto const share = [&](checked const& whole) { return whole.fits() ? checked(divide_up(whole.value, by.spread.context)) : whole; };
+  auto const tokens = share(checked(megatron ? 28 : 16) * checked(batch.tokens));  // 8 bytes each, and 4 for the weights
+  return megatron && by.kernels.loader_mask ? tokens + share(checked(batch.squares)) : tokens;
 }
 
 /// @brief What is left of a device's memory for the states and activations of a stage: without workspace and inputs.

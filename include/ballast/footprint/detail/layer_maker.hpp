@@ -67,7 +67,7 @@ struct layer_maker {
     auto const flops = layer_training_flops(model, which, is, trained_before);
     // pairs are tokens^2 where all see all or scores are stored, half of (tokens^2 + tokens) where causal, at most `window` a token where
     // windowed
-    auto const counted = by.activations();
+    auto const counted = by.activations(is);
     auto const halved = !counted.stores_scores();
     auto const work = [&](transformer_cost const& cost) {
       auto const squares = cost.causal && halved ? cost.per_pair / 2 : cost.per_pair;

@@ -56,7 +56,7 @@ class stage_counter {
     head_ = states_of(head_parameter_groups(model), by.model.optimizer, outside());
     auto const h = model.hidden;
     merging_ = states_of({.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)}, by.model.optimizer, by.model.language);
-    offloads_ = megatron() && !k.moved.empty();
+    offloads_ = (megatron() && !k.moved.empty()) || (pytorch() && k.offload_all);
   }
 
   /// The bytes of a stage, which has the chunks that its schedule gives it.
@@ -94,11 +94,28 @@ class stage_counter {
     }
     auto const copied = !has_embedding && ((mtp > 0 && !model_.tied) || (has_head && model_.tied));
     if (copied) add(states, copy_, 1);
-    out.states = fits_ ? checked(place(on(states), by_.model.moved).device.total()) : checked(checked::none);
+    auto const held = place(on(states), by_.model.moved).device;
+    out.states = fits_ ? checked(held.total()) : checked(checked::none);
+    auto gradients = checked(0);  // those that do not exist when the head runs
+    if (pytorch() && !keeps_gradients()) {
+      gradients = checked(held.gradient);
+      out.states = without(out.states, gradients);
+      if (by_.model.kernels.step_in_backward) {  // one at a time, of which that of the embedding is the largest
+        auto const largest = device_states({.sharded = {.gradient = copy_.sharded.gradient}}, by_.model.spread, by_.model.experts());
+        out.states = out.states + checked(largest.gradient);
+        gradients = checked(0);
+      }
+    }
     out.workspace = checked(workspace_bytes(model_, by_.model, batch_, hopper_, has));
     add_inputs(out, has_embedding ? first_flight : 0);
-    add_gathered(out, has_embedding, has_head);
+    add_gathered(out, states, has_embedding, has_head);
+    if (pytorch() && stages > 1) add_received(out, stage, cuts.size() - 1);
     add_moments(out, has_head, mtp);
+    // gradients come as kept activations go
+    auto const rest =
+        out.kept.fits() && gradients.fits() ? checked((std::max)(gradients.value - out.kept.value, std::int64_t{0})) : gradients;
+    out.extra[1] = out.extra[1] + rest;
+    out.extra[3] = out.extra[3] + rest;
     return out;
   }
 
@@ -112,6 +129,7 @@ class stage_counter {
     checked moved{0}, chosen_moved{0};  // of `none` and `chosen`, what is in host memory
     checked gradients{0}, scores{0};    // while its backward pass runs; of stored scores
     checked buffers{0};                 // gathered parameters and their gradients, under ZeRO-3
+    checked parameters{0};              // gathered parameters of the layer, under FSDP2
   };
   /// The layers of a chunk.
   struct chunk_sum {
@@ -121,10 +139,17 @@ class stage_counter {
   };
   /// The largest layers of a stage.
   struct at_work {
-    checked backward{0}, kept{0}, moved{0}, scores{0};
+    checked backward{0}, kept{0}, moved{0}, scores{0}, parameters{0};
   };
 
   [[nodiscard]] bool megatron() const noexcept { return count_ == tensor_count::megatron; }
+  [[nodiscard]] bool pytorch() const noexcept { return count_ == tensor_count::eager || count_ == tensor_count::compiled; }
+  [[nodiscard]] bool fsdp() const noexcept { return pytorch() && by_.model.spread.zero >= 3 && by_.model.spread.data > 1; }
+  /// Whether gradients exist when the head runs: not if each step makes them anew and nothing else holds them.
+  [[nodiscard]] bool keeps_gradients() const noexcept {
+    auto const& k = by_.model.kernels;
+    return !k.step_in_backward && (by_.micro_batches > 1 || by_.model.spread.data > 1 || by_.model.moved != offload::none);
+  }
   [[nodiscard]] trainable outside() const noexcept {
     return {.what = by_.model.language.what == trained::all ? trained::all : trained::none};
   }
@@ -183,27 +208,37 @@ class stage_counter {
     if (out.known) return out;
     out.known = true;
     auto const& m = by_.model;
-    auto const tensors = layer_tensors_of(model_, layer, m.activations(by_.micro_batch > 1));
-    auto const modules = by_.recompute.what == recompute_setting::kind::modules ? by_.recompute.modules : module_set{};
     out.states = layer_states(model_, layer, m.optimizer, m.language);
+    if (fsdp()) out.parameters = whole_parameters(out.states);
+    if (!megatron() && !pytorch()) out.buffers = buffers(out.states);
+    if (m.language.what == trained::none) return out;  // no backward pass reaches it
+    auto const tensors = layer_tensors_of(model_, layer, m.activations(m.language, by_.micro_batch > 1));
+    auto const modules = by_.recompute.what == recompute_setting::kind::modules ? by_.recompute.modules : module_set{};
     out.none = in_framework(tensors.kept({}));
     out.chosen = modules.empty() ? out.none : in_framework(tensors.kept(modules));
-    if (offloads_) {
+    out.full = residual((pytorch() ? m.kernels.value : 2) * model_.hidden);
+    if (megatron() && offloads_) {
       out.moved = without(out.none, in_framework(tensors.kept({}, m.kernels.moved)));
       out.chosen_moved = without(out.chosen, in_framework(tensors.kept(modules, m.kernels.moved)));
     }
-    out.full = residual(2 * model_.hidden);
     if (by_.recompute.what == recompute_setting::kind::products)
-      out.products = divided(checked(kept_products(model_, layer, m).bytes.per_token) * checked(batch_.tokens), 1);
-    if (megatron()) {
+      out.products = checked(kept_products(model_, layer, m).bytes.per_token) * checked(batch_.tokens);
+    if (megatron() || pytorch()) {
       auto const a = tensors.gradients(gradient_block::attention), f = tensors.gradients(gradient_block::feed_forward);
-      out.gradients = larger(bytes(a), bytes(f)) + residual(4 * model_.hidden);
+      // two gradients of the residual stream; PyTorch has them before they are scattered over a sequence-parallel group
+      auto const two = 4 * model_.hidden;
+      out.gradients = larger(bytes(a), bytes(f)) + bytes(pytorch() ? tensor_bytes{.gathered = two} : tensor_bytes{.whole = two});
       if (m.activations().stores_scores()) out.scores = bytes({.scores = 2 * model_.query_heads});
     } else {
       out.gradients = out.none;  // recomputed tensors, or the gradients of kept ones
-      out.buffers = buffers(out.states);
     }
     return out;
+  }
+  /// Bytes of parameters on a device, gathered.
+  [[nodiscard]] checked whole_parameters(grouped_states const& states) const {
+    auto spread = by_.model.spread;
+    spread.zero = 0;
+    return checked(2 * device_states(states, spread, by_.model.experts()).parameter / by_.model.optimizer.state.parameter);
   }
   /// The parameters of a layer and of the next one, gathered, and its gradients before they are scattered.
   [[nodiscard]] checked buffers(grouped_states const& states) const {
@@ -241,16 +276,19 @@ class stage_counter {
         if (!starts) kept = checked(0);
       }
       auto backward = of.gradients;
-      if (megatron() && kept.fits() && whole.fits()) backward = backward + checked((std::max)(whole.value - kept.value, std::int64_t{0}));
-      if (!megatron() && again.what == uniform) backward = larger(backward, whole);
+      if (pytorch() && offloads_) moved = kept;
+      if ((megatron() || pytorch()) && kept.fits() && whole.fits())
+        backward = backward + checked((std::max)(whole.value - kept.value, std::int64_t{0}));
+      if (count_ == tensor_count::table && again.what == uniform) backward = larger(backward, whole);
       work_.backward = larger(work_.backward, backward + of.buffers);
       work_.kept = larger(work_.kept, kept);
       work_.moved = larger(work_.moved, moved);
       work_.scores = larger(work_.scores, of.scores);
+      work_.parameters = larger(work_.parameters, of.parameters);
       out.kept = out.kept + without(kept, moved);
       if (!extra) continue;
       ++out.mtp;
-      out.kept = out.kept + residual((megatron() ? 8 : 4) * model_.hidden);
+      out.kept = out.kept + residual((count_ == tensor_count::table ? 4 : 8) * model_.hidden);
     }
     return out;
   }
@@ -259,11 +297,35 @@ class stage_counter {
     to.inputs = input_bytes(by_.model, batch_);
     if (megatron() && by_.model.kernels.hidden_dropout) to.inputs = to.inputs + residual(model_.hidden) * checked(flight);
   }
-  /// Megatron-FSDP keeps embedding and head gathered.
-  void add_gathered(stage_bytes& to, bool has_embedding, bool has_head) const {
-    if (!megatron() || by_.model.spread.zero < 3) return;
-    auto const matrices = model_.tied ? (has_embedding || has_head ? 1 : 0) : (has_embedding ? 1 : 0) + (has_head ? 1 : 0);
-    to.gathered = divided(checked(2 * matrices * model_.hidden) * checked(model_.vocabulary), by_.model.spread.tensor);
+  void add_gathered(stage_bytes& to, grouped_states const& states, bool has_embedding, bool has_head) const {
+    if (megatron() && by_.model.spread.zero >= 3) {  // Megatron-FSDP keeps embedding and head gathered
+      auto const matrices = model_.tied ? (has_embedding || has_head ? 1 : 0) : (has_embedding ? 1 : 0) + (has_head ? 1 : 0);
+      to.gathered = divided(checked(2 * matrices * model_.hidden) * checked(model_.vocabulary), by_.model.spread.tensor);
+    }
+    if (!fsdp() || !fits_) return;
+    auto const layer = work_.parameters;
+    auto const streams = by_.model.kernels.stream_pools;
+    if (by_.pipeline.stages > 1) {
+      // all parameters stay gathered, and gradients are accumulated in float32, not sharded, until the last micro-batch
+      to.gathered = checked(3) * whole_parameters(states);
+      if (streams) to.gathered = to.gathered + checked(2) * layer;
+      return;
+    }
+    auto root = checked(0);
+    if (has_embedding) root = root + whole_parameters(embedding_);
+    if (has_head) root = root + whole_parameters(head_);
+    to.gathered = root + checked(2) * layer;  // embedding and head, the layer at work, and the next
+    // the pool of the stream that reduces gradients has them in float32, the pool of the one that gathers in 16 bits
+    if (streams) to.gathered = to.gathered + checked(3) * (root + layer);
+  }
+  /// PyTorch's pipelines have a buffer for each micro-batch that a stage receives.
+  void add_received(stage_bytes& to, std::size_t stage, std::size_t chunks) const {
+    std::int64_t received = 0;
+    for (std::size_t c = 0; c < chunks; ++c) {
+      if (std::visit([&](auto const& s) { return s.stage_of(c, by_.pipeline.stages); }, by_.pipeline.schedule) != stage) continue;
+      received += (c > 0 ? 1 : 0) + (c + 1 < chunks ? 1 : 0);
+    }
+    to.inputs = to.inputs + residual(by_.model.kernels.value * model_.hidden) * checked(received * by_.micro_batches);
   }
   void add_moments(stage_bytes& to, bool has_head, std::int64_t mtp) const {
     auto const& m = by_.model;
@@ -277,14 +339,25 @@ class stage_counter {
     auto const logits = checked(model_.vocabulary) * checked(batch_.tokens);
     auto head = divided(logits * checked(each.kept + each.working), t * c) +
                 divided(divided(logits * checked(each.of_a_chunk), t * c), m.loss.chunks);
-    head = head + divided(logits * checked(each.kept * mtp), t * c) + residual((model_.final_norm ? 4 : 2) * model_.hidden);
+    head = head + divided(logits * checked(each.kept * mtp), t * c) + final_inputs();
     auto const waiting = (std::min)(m.kernels.deferred, by_.micro_batches - 1);
     if (megatron() && waiting > 0)
       head =
           head + (divided(checked(2) * logits, t * c) + divided(checked(2 * model_.hidden) * checked(batch_.tokens), c)) * checked(waiting);
     if (m.framework.separate_logits) head = head + backward;
-    if (!megatron()) head = head + buffers(head_);
+    if (count_ == tensor_count::table) head = head + buffers(head_);
     to.extra[0] = head;
+  }
+  /// What the final norm and the head keep.
+  [[nodiscard]] checked final_inputs() const {
+    auto const h = model_.hidden, e = by_.model.kernels.value;
+    if (!pytorch()) return residual((model_.final_norm ? 4 : 2) * h);
+    auto const all = outside().what == trained::all;
+    tensor_bytes of;
+    if (model_.final_norm)
+      of.whole = model_.norm_bias ? e * h + 8 : count_ == tensor_count::compiled ? e * h : 4 * h + 4 + (all ? e * h : 0);
+    if (all) of.gathered = e * h;
+    return bytes(of);
   }
 
   transformer const& model_;
