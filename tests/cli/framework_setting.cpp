@@ -81,6 +81,26 @@ training_setting drawn(std::uint64_t seed, ballast::transformer const& model) {
   return by;
 }
 
+/// Kernels as Megatron-LM's flags and those of ms-swift can say them.
+ballast::kernel_setting drawn_kernels(std::uint64_t seed, ballast::model_setting const& by) {
+  auto draw = [state = seed * 0x9e3779b97f4a7c15U + 7](std::uint64_t n) mutable {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::int64_t>((state >> 33) % n);
+  };
+  ballast::kernel_setting k;
+  auto const stored = by.attention == ballast::attention_kernel::stored_scores;
+  k.engine = !stored || draw(2) == 0;
+  k.flash = !stored && draw(3) == 0;
+  k.float_softmax = !k.engine && draw(2) == 0;
+  for (auto* const flag : {&k.hidden_dropout, &k.attention_dropout, &k.fused_activation, &k.fp8, &k.grouped_gemm, &k.tensor_overlap,
+                           &k.expert_overlap, &k.dummy_gradients, &k.loader_mask})
+    *flag = draw(2) == 0;
+  k.deferred = draw(2) * 3;
+  if (by.spread.zero > 0 && by.spread.data % 2 == 0) k.instances = 1 + draw(2);
+  k.moved.bits = static_cast<std::uint8_t>(draw(4) == 0 ? draw(128) : 0);
+  return k;
+}
+
 std::int64_t most_bytes(imported_setting const& of) {
   auto by = of.setting;
   by.pipeline.memory = std::int64_t{1} << 50;
@@ -107,7 +127,10 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
       auto const& model = transformer_preset(model_name);
       for (std::uint64_t seed = 0; seed < 6000; ++seed) {
         auto by = drawn(seed, model);
-        if (framework.hugging_face) by.model.framework = ballast::framework_named("hbp");
+        by.model.framework = ballast::framework_named(framework.hugging_face ? "hbp" : "megatron");
+        if (!framework.hugging_face) by.model.kernels = drawn_kernels(seed, by.model);
+        if (!framework.hugging_face && model.experts > 0) by.model.expert_tensor = by.model.spread.tensor > 1 && seed % 2 == 0 ? 2 : 1;
+        if (by.model.spread.tensor * by.model.spread.data % (by.model.expert * by.model.experts().expert_tensor) != 0) continue;
         auto const exported = framework.write(model, by);
         auto const cut_lost = exported.without == std::vector<std::string>{"the cut, which is the argument `parts` of PipelineModule"};
         if (!exported.without.empty() && !cut_lost) continue;

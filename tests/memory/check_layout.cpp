@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
-#include <ballast/memory/check_layout.hpp>
 #include <ballast/memory/buffer.hpp>
+#include <ballast/memory/check_layout.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,6 +3,7 @@
 
 #include "planning/model_setting.hpp"
 #include "planning/stage_plan.hpp"
+#include "report/memory_parts.hpp"
 #include "report/output.hpp"
 #include "report/words.hpp"
 
@@ -101,13 +102,17 @@ judged_setting judge(imported_setting given, ballast::cluster const& on, ballast
                      .device = std::string(on.device.name),
                      .given = std::move(given),
                      .judged = {},
+                     .parts = {},
                      .better = {},
                      .best = {},
                      .is_best = false};
   auto const& by = out.given.setting;
   auto const rates = ballast::rates_of(on, by.model.spread.tensor * by.model.spread.data);
-  out.judged = ballast::judge_setting<std::uint32_t>(steps, packs, out.given.model, by, rates);
-  out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, rates, out.judged);
+  auto const hopper = is_hopper(on.device);
+  out.judged = ballast::judge_setting<std::uint32_t>(steps, packs, out.given.model, by, rates, hopper);
+  out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, rates, out.judged, hopper);
+  if (by.model.framework.count != ballast::tensor_count::table)
+    out.parts = ballast::memory_of(out.given.model, by, out.judged.largest, hopper);
   auto const pack_of = [&](ballast::batch_shape const& batch) {  // of one sequence
     return ballast::batch_shape{.tokens = ballast::divide_up(batch.tokens, by.micro_batch),
                                 .squares = ballast::divide_up(batch.squares, by.micro_batch),
@@ -121,8 +126,8 @@ judged_setting judge(imported_setting given, ballast::cluster const& on, ballast
   equal.packs.assign(equal.packs.size(), out.judged.mean);
   auto own = by;
   own.pipeline.largest = out.judged.largest;
-  auto const is = ballast::judge_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, rates);
-  auto const plan = ballast::improve_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, rates, is);
+  auto const is = ballast::judge_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, rates, hopper);
+  auto const plan = ballast::improve_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, rates, is, hopper);
   auto& ranked = out.best.ranked;
   out.is_best = plan.status == ballast::status::feasible && (ranked.empty() || plan.time.value <= ranked.front().step);
   if (out.is_best) ranked.assign(1, {.setting = own, .step = plan.time.value, .plan = {}});
@@ -139,6 +144,7 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                       {"state", is.memory[s].state},
                       {"activations", is.memory[s].activations},
                       {"budget", is.memory[s].budget}});
+  for (std::size_t s = 0; s < of.parts.size(); ++s) memory[s]["parts"] = to_json(of.parts[s]);
   nlohmann::ordered_json json{{"framework", of.given.framework},
                               {"parameters", ballast::parameters(of.given.model)},
                               {"gpus", by.gpus()},
@@ -198,6 +204,7 @@ std::string in_words(judged_setting const& of) {
   std::vector<stage_line> lines;
   for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));
   text += stage_table(lines, "memory at its peak    of which states") + "\n";
+  if (!of.parts.empty()) text += parts_table(of.parts) + "\n";
   auto const most =
       std::max_element(is.memory.begin(), is.memory.end(), [](auto const& a, auto const& b) { return a.bytes() < b.bytes(); });
   auto const stage = std::to_string(most - is.memory.begin());

@@ -5,6 +5,7 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/plan/cluster.hpp>
+#include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/searched_settings.hpp>
 #include <ballast/plan/training_plan.hpp>
 
@@ -21,7 +22,8 @@ struct judged_setting {
   std::string file, device;
   imported_setting given;
   ballast::training_plan judged;
-  ballast::training_plan better;  ///< the best cut and recomputation for the same degrees, stages and micro-batches, or `judged`
+  std::vector<ballast::memory_parts> parts;  ///< the memory of each stage, part by part, where tensors are counted
+  ballast::training_plan better;             ///< the best cut and recomputation for the same degrees, stages and micro-batches, or `judged`
   ballast::searched_settings
       best;              ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
   bool is_best = false;  ///< whether `best` has the given degrees, as the search found nothing faster

@@ -4,6 +4,7 @@
 #include "readers/megatron_model.hpp"
 
 #include <ballast/cost/recompute_modules.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/judge_setting.hpp>
@@ -29,6 +30,7 @@ class megatron_importer {
     out_.framework = swift_ ? "ms-swift" : "Megatron-LM";
     auto& by = out_.setting;
     by.model.spread.tensor = in_.number_or("tensor_model_parallel_size", 1);
+    by.model.framework = ballast::framework_named("megatron");
     out_.model = read_megatron_model(in_, asked_.model, by.model.spread.tensor);
     read_degrees();
     read_states();
@@ -69,14 +71,7 @@ class megatron_importer {
     m.expert = in_.number_or("expert_model_parallel_size", 1);
     auto const expert_tensor = in_.number_or("expert_tensor_parallel_size", swift_ ? 1 : spread.tensor);
     if (out_.model.experts == 0) return;
-    auto const modelled = m.experts().expert_tensor;
-    if (expert_tensor > modelled)
-      note("expert_tensor_parallel_size " + std::to_string(expert_tensor) +
-           (in_.has("expert_tensor_parallel_size") ? "" : ", which is TP because it is not given,") +
-           " is judged as 1: the memory of experts is too high");
-    if (expert_tensor < modelled)
-      note("expert_tensor_parallel_size " + std::to_string(expert_tensor) + " without expert parallelism is judged as " +
-           std::to_string(modelled) + ": the memory of experts is too low");
+    m.expert_tensor = expert_tensor;
     auto const dispatcher = in_.word("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather");
     if (dispatcher != "alltoall" && m.expert > 1)
       note("moe_token_dispatcher_type " + dispatcher + (in_.has("moe_token_dispatcher_type") ? "" : ", the default,") +
@@ -130,19 +125,49 @@ class megatron_importer {
         note("optimizer_offload_fraction below 1 is judged as 0: the memory is too high");
     }
     in_.ignore({"optimizer_offload_fraction", "accumulate_allreduce_grads_in_fp32"});
-    if (in_.number_or("num_distributed_optimizer_instances", 1) > 1 && m.spread.zero > 0)
-      note("num_distributed_optimizer_instances is judged as 1: the memory of optimiser states is too low");
+    auto const instances = in_.number_or("num_distributed_optimizer_instances", 1);
+    if (m.spread.data % instances != 0) in_.refuse("num_distributed_optimizer_instances", "does not divide the data-parallel ranks");
+    if (m.spread.zero > 0) m.kernels.instances = instances;
   }
 
   void read_kernels() {
     auto& m = out_.setting.model;
-    auto const linear = in_.one_of("cross_entropy_fusion_impl", {"native", "te", "linear"}) == "linear";
-    if (in_.flag("cross_entropy_loss_fusion", swift_) && linear) m.loss.how = ballast::head_loss::kind::fused;
+    auto& k = m.kernels;
+    auto const fusion = in_.one_of("cross_entropy_fusion_impl", {"native", "te", "linear"});
+    using enum ballast::head_loss::kind;
+    if (in_.flag("cross_entropy_loss_fusion", swift_)) m.loss.how = fusion == "linear" ? fused : fusion == "te" ? in_place : native;
+    auto const dropout = [&](char const* key) { return in_.decimal_number(key).value_or(swift_ ? 0 : 0.1) > 0; };
+    k.hidden_dropout = dropout("hidden_dropout");
+    k.attention_dropout = dropout("attention_dropout");
+    k.engine = in_.one_of("transformer_impl", {"transformer_engine", "local", "inference_optimized"}) != "local";
     auto const backend = in_.word("attention_backend", swift_ ? "flash" : "auto");
-    if (backend == "local" || backend == "unfused") m.attention = ballast::attention_kernel::stored_scores;
+    k.flash = backend == "flash" && k.engine;
+    if (backend == "local" || backend == "unfused" || !k.engine) m.attention = ballast::attention_kernel::stored_scores;
+    k.float_softmax = in_.flag("no_masked_softmax_fusion") && !k.engine;
+    auto const of_gelu = in_.flag("no_bias_gelu_fusion"), of_swiglu = in_.flag("no_bias_swiglu_fusion");
+    k.fused_activation = out_.model.gated ? !of_swiglu : !of_gelu;
+    k.grouped_gemm = in_.flag("moe_grouped_gemm", swift_);
+    k.tensor_overlap = in_.flag("tp_comm_overlap");
+    k.expert_overlap = in_.flag("overlap_moe_expert_parallel_comm");
+    k.dummy_gradients = in_.flag("gradient_accumulation_fusion", true) && !in_.flag("no_gradient_accumulation_fusion");
+    k.loader_mask = in_.flag("create_attention_mask_in_dataloader", !swift_) && !in_.flag("no_create_attention_mask_in_dataloader");
+    k.large_cublas = in_.word("environment.CUBLAS_WORKSPACE_CONFIG") == ":4096:8";
     for (auto const* const key : {"fp8_format", "fp4_format", "fp8", "fp4"})
-      if (auto const format = in_.word(key); !format.empty())
-        note(std::string(key) + " " + format + " is not modelled: the time is too long; published memory is higher with it");
+      if (auto const format = in_.word(key); !format.empty()) {
+        k.fp8 = true;
+        note(std::string(key) + " " + format + " is counted in what layers keep; the time is too long");
+      }
+    if (auto const modules = in_.list("offload_modules"); in_.flag("fine_grained_activation_offloading"))
+      for (auto const& name : modules) {
+        auto const at = std::find_if(ballast::offload_modules.begin(), ballast::offload_modules.end(),
+                                     [&](auto const& known) { return known.name == name; });
+        if (at == ballast::offload_modules.end()) {
+          note("offload_modules " + name + " is not modelled: the memory is too high");
+          continue;
+        }
+        auto const bit = 1U << static_cast<unsigned>(at->module);
+        k.moved.bits = static_cast<std::uint8_t>(k.moved.bits | bit);
+      }
   }
 
   void read_recomputation() {
@@ -178,7 +203,6 @@ class megatron_importer {
       note("distribute_saved_activations is not modelled: the memory is too high");
     if (in_.number_or("cpu_offloading_num_layers", 0, 0) > 0 || in_.flag("cpu_offloading"))
       note("activations in host memory (cpu_offloading) are not modelled: the memory is too high");
-    note_flag("fine_grained_activation_offloading", "the memory is too high");
     note_flag("moe_paged_stash", "the memory is too high");
   }
 
@@ -235,9 +259,14 @@ class megatron_importer {
       in_.refuse(layout.empty() ? "num_layers_per_virtual_pipeline_stage" : ways.end()[-1], "needs several stages");
     if (chunks > 1) by.pipeline.schedule = ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(chunks)};
     auto const mtp = "time and memory are judged without it";
-    note_flag("overlap_moe_expert_parallel_comm", "the memory is too low, the time too long");
+    if (out_.setting.model.kernels.expert_overlap)
+      note("overlap_moe_expert_parallel_comm is counted in the memory; exchanges are counted in full, and the step is too long");
     note_flag("delay_wgrad_compute", "the memory is too low, the time too long");
-    note_flag("defer_embedding_wgrad_compute", "the time is too long");
+    auto const most = in_.number_or("wgrad_deferral_limit", 0, 0);
+    if (in_.flag("defer_embedding_wgrad_compute")) {  // 0: all micro-batches but one, which the model of memory takes as the most
+      by.model.kernels.deferred = most == 0 ? 1 << 20 : most;
+      note("defer_embedding_wgrad_compute is counted in the memory; the time is too long");
+    }
     note_flag("mtp_use_repeated_layer", mtp);
   }
   void cut(std::vector<std::int64_t> const& numbers, char const* key) {
@@ -375,7 +404,9 @@ class megatron_importer {
   }
 
   void read_others() {
-    for (auto const* const key : {"overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap"})
+    if (out_.setting.model.kernels.tensor_overlap)
+      note("tp_comm_overlap is counted in the memory; exchanges are counted in full, and the step is too long");
+    for (auto const* const key : {"overlap_grad_reduce", "overlap_param_gather"})
       note_flag(key, "exchanges are counted in full, and the step is too long");
     if (in_.number_or("tensor_parallel_num_weight_shards", 1) > 1 || in_.number_or("gtp_weight_remat_size", 1) > 1)
       note("weights that are sharded further are not modelled: the memory is too high");
@@ -390,9 +421,7 @@ class megatron_importer {
     in_.ignore({// no effect on memory, time or layout
                 "cuda_graph*",
                 "use_mcore_models",
-                "transformer_impl",
                 "use_flash_attn",
-                "moe_grouped_gemm",
                 "moe_permute_fusion",
                 "moe_router_*",
                 "moe_aux_loss_coeff",
@@ -410,7 +439,6 @@ class megatron_importer {
                 "microbatch_group_size_per_vp_stage",
                 "overlap_p2p_comm",
                 "no_overlap_p2p_communication",
-                "wgrad_deferral_limit",
                 "ep_overlap_early_attn_memory_release",
                 "mtp_loss_scaling_factor",
                 "use_tp_pp_dp_mapping",
@@ -418,7 +446,6 @@ class megatron_importer {
                 "overlap_cpu_optimizer_d2h_h2d",
                 "pin_cpu_*",
                 "no_pin_cpu_*",
-                "offload_modules",
                 "activation_offload_fraction",
                 "delta_offload_bytes_across_pp_ranks",
                 "min_offloaded_tensor_size",
@@ -441,20 +468,11 @@ class megatron_importer {
                 "sft",
                 "sft_*",
                 "eod_mask_loss",
-                "create_attention_mask_in_dataloader",
-                "no_create_attention_mask_in_dataloader",
-                "gradient_accumulation_fusion",
-                "no_gradient_accumulation_fusion",
                 "attention_softmax_in_fp32",
-                "no_masked_softmax_fusion",
-                "no_bias_gelu_fusion",
-                "no_bias_swiglu_fusion",
                 "no_bias_dropout_fusion",
                 "no_rope_fusion",
                 "apply_rope_fusion",
                 "apply_layernorm_1p",
-                "attention_dropout",
-                "hidden_dropout",
                 "norm_epsilon",
                 "layernorm_epsilon",
                 "init_method_*",

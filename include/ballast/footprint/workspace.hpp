@@ -128,8 +128,8 @@ class weight_shapes {
   return bytes.value;
 }
 
-/// @brief Bytes of the inputs of a micro-batch on a device: ids and labels; under Megatron-LM positions and weights of the loss, and the data
-/// loader's mask.
+/// @brief Bytes of the inputs of a micro-batch on a device: ids and labels; under Megatron-LM positions and weights of the loss, and the
+/// data loader's mask.
 /// @param by     how the model is trained
 /// @param batch  a micro-batch on the devices of a context-parallel group
 /// @return bytes, or `checked::none`; 0 for `tensor_count::table`

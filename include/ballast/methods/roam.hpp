@@ -4,12 +4,12 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/graph/graph.hpp>
+#include <ballast/memory/buffer.hpp>
 #include <ballast/memory/buffer_addresses.hpp>
 #include <ballast/memory/fit_layouts.hpp>
 #include <ballast/memory/folded_order.hpp>
 #include <ballast/memory/order.hpp>
 #include <ballast/memory/peak.hpp>
-#include <ballast/memory/buffer.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,6 +5,7 @@
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/footprint/trainable.hpp>
@@ -73,6 +74,10 @@ struct flag_writer {
   void add(std::string name, std::int64_t value) { add(std::move(name), {std::to_string(value)}); }
   /// A switch: ms-swift takes its value.
   void turn_on(std::string name) { add(std::move(name), swift ? std::vector<std::string>{"true"} : std::vector<std::string>{}); }
+  /// The value of a switch that is on by default: none under Megatron-LM, where it is off.
+  [[nodiscard]] std::vector<std::string> on(bool value) const {
+    return swift ? std::vector<std::string>{value ? "true" : "false"} : std::vector<std::string>{};
+  }
   void lack(std::string const& what) { out.without.push_back(what); }
 
   void add_degrees(transformer const& model, training_setting const& by) {
@@ -107,8 +112,7 @@ struct flag_writer {
 
   void add_states(model_setting const& by) {
     auto const zero = by.spread.zero;
-    if (zero > 0 || swift)
-      add("use_distributed_optimizer", swift ? std::vector<std::string>{zero > 0 ? "true" : "false"} : std::vector<std::string>{});
+    if (zero > 0 || swift) add("use_distributed_optimizer", on(zero > 0));
     if (zero > 1) {
       turn_on("use_megatron_fsdp");
       add("data_parallel_sharding_strategy", {zero == 2 ? "optim_grads" : "optim_grads_params"});
@@ -138,7 +142,7 @@ struct flag_writer {
     }
   }
 
-  void add_kernels(model_setting const& by) {
+  void add_kernels(transformer const& model, model_setting const& by) {
     auto const fused = by.loss.how == head_loss::kind::fused;
     if (fused) {
       turn_on("cross_entropy_loss_fusion");
@@ -150,8 +154,34 @@ struct flag_writer {
     } else if (!fused && by.loss.how != head_loss::kind::plain) {
       lack("head loss " + to_string(by.loss));
     }
-    if (by.attention != attention_kernel::fused) add("attention_backend", {"unfused"});
+    auto const& k = by.kernels;
+    if (by.attention != attention_kernel::fused || k.flash || (swift && by.framework.count == tensor_count::megatron))
+      add("attention_backend", {by.attention != attention_kernel::fused ? "unfused" : k.flash ? "flash" : "auto"});
     if (by.fp8_experts) lack("experts in 8 bits");
+    if (by.framework.count != tensor_count::megatron) return;
+    add("hidden_dropout", {k.hidden_dropout ? "0.1" : "0.0"});
+    add("attention_dropout", {k.attention_dropout ? "0.1" : "0.0"});
+    if (!k.engine) add("transformer_impl", {"local"});
+    if (k.float_softmax) turn_on("no_masked_softmax_fusion");
+    if (!k.fused_activation) turn_on(model.gated ? "no_bias_swiglu_fusion" : "no_bias_gelu_fusion");
+    if (k.fp8) add("fp8_format", {"hybrid"});
+    if (k.grouped_gemm || swift) add("moe_grouped_gemm", on(k.grouped_gemm));
+    if (k.tensor_overlap) turn_on("tp_comm_overlap");
+    if (k.expert_overlap) turn_on("overlap_moe_expert_parallel_comm");
+    if (!k.dummy_gradients) turn_on("no_gradient_accumulation_fusion");
+    if (k.loader_mask == swift) turn_on(swift ? "create_attention_mask_in_dataloader" : "no_create_attention_mask_in_dataloader");
+    if (k.large_cublas) lack("CUBLAS_WORKSPACE_CONFIG=:4096:8, which is a variable of the environment");
+    if (k.deferred > 0) {
+      turn_on("defer_embedding_wgrad_compute");
+      add("wgrad_deferral_limit", k.deferred);
+    }
+    if (k.instances > 1 && by.spread.zero > 0) add("num_distributed_optimizer_instances", k.instances);
+    if (k.moved.empty()) return;
+    turn_on("fine_grained_activation_offloading");
+    std::vector<std::string> names;
+    for (auto const& m : offload_modules)
+      if (k.moved.contains(m.module)) names.emplace_back(m.name);
+    add("offload_modules", names);
   }
 
   void add_recomputation(recompute_setting const& by) {
@@ -175,7 +205,7 @@ template <class = when_called>
   flag_writer<> writer{.swift = swift};
   writer.add_degrees(model, by);
   writer.add_states(by.model);
-  writer.add_kernels(by.model);
+  writer.add_kernels(model, by.model);
   writer.add_recomputation(by.recompute);
   writer.add(swift ? "max_length" : "seq_length", by.sequence);
   if (swift) writer.turn_on("packing");

@@ -122,7 +122,8 @@ template <index_type Index>
     return "the data plan has " + std::to_string(data.steps.ranks) + " ranks, the setting has " + std::to_string(by.ranks());
   });
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return judge_setting<Index>(data.steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data), is_hopper(on.device));
+  return judge_setting<Index>(data.steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data),
+                              is_hopper(on.device));
 }
 
 /// @brief One step of one rank with full sequences, and the sizes of its micro-batches.

@@ -135,9 +135,8 @@ template <index_type Index>
                                                 transformer const& model, model_setting const& by, device const& on) {
   if (by.framework.count == tensor_count::table) return options;
   auto const most = batches_of(steps, packs).largest;
-  batch_shape const largest{.tokens = (std::max)(most.tokens, options.largest.tokens),
-                            .squares = (std::max)(most.squares, options.largest.squares),
-                            .tiles = 0};
+  batch_shape const largest{
+      .tokens = (std::max)(most.tokens, options.largest.tokens), .squares = (std::max)(most.squares, options.largest.squares), .tiles = 0};
   options.memory = memory_for_stages(options.memory, model, by, largest, is_hopper(on));
   return options;
 }

@@ -36,6 +36,9 @@ struct degrees {
   [[nodiscard]] training_setting setting(model_setting by, search_options const& o) const {
     by.spread = {.tensor = tensor, .context = context, .data = data, .sequence_parallel = tensor > 1, .zero = zero};
     by.expert = expert;
+    by.expert_tensor = (std::min)(by.expert_tensor, tensor);
+    if (tensor * data % (expert * by.experts().expert_tensor) != 0) by.expert_tensor = 1;
+    if (data % by.kernels.instances != 0) by.kernels.instances = 1;
     return {.model = by,
             .pipeline = {.stages = stages, .memory = o.memory, .schedule = schedule},
             .sequence = o.sequence,

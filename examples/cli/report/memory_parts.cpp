@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/memory_parts.hpp"
+
+#include "report/words.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+constexpr std::size_t most_columns = 5;
+
+/// Which stages are shown: all, or the first ones, the one that holds most, and the last.
+[[nodiscard]] std::vector<std::size_t> shown(std::vector<ballast::memory_parts> const& stages) {
+  std::vector<std::size_t> out;
+  for (std::size_t s = 0; s < stages.size() && (stages.size() <= most_columns || s + 2 < most_columns); ++s) out.push_back(s);
+  if (out.size() == stages.size()) return out;
+  auto const most = static_cast<std::size_t>(&ballast::largest_of(stages) - stages.data());
+  for (auto const s : {most, stages.size() - 1})
+    if (std::find(out.begin(), out.end(), s) == out.end()) out.push_back(s);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(ballast::memory_parts const& of) {
+  nlohmann::ordered_json extra;
+  for (std::size_t m = 0; m < of.extra.size(); ++m) extra[std::string(to_string(static_cast<ballast::memory_moment>(m)))] = of.extra[m];
+  return {
+      {"states", of.states},       {"workspace", of.workspace},      {"kept", of.kept},  {"inputs", of.inputs}, {"gathered", of.gathered},
+      {"extra", std::move(extra)}, {"moment", to_string(of.moment)}, {"peak", of.peak()}};
+}
+
+std::string parts_table(std::vector<ballast::memory_parts> const& stages) {
+  using parts = ballast::memory_parts;
+  struct line {
+    char const* name;
+    std::int64_t parts::* value;
+  };
+  constexpr std::array<line, 5> lines{line{"states", &parts::states},
+                                      {"workspace", &parts::workspace},
+                                      {"kept by layers", &parts::kept},
+                                      {"inputs and masks", &parts::inputs},
+                                      {"gathered parameters", &parts::gathered}};
+  auto const columns = shown(stages);
+  std::vector<std::vector<std::string>> rows{{"bytes"}};
+  for (auto const s : columns) rows[0].push_back("stage " + std::to_string(s));
+  auto const add = [&](std::string name, auto const& value, bool always) {
+    auto any = always;
+    std::vector<std::string> row{std::move(name)};
+    for (auto const s : columns) {
+      auto const bytes = value(stages[s]);
+      any = any || bytes != 0;
+      row.push_back(grouped(static_cast<std::uint64_t>(bytes)));
+    }
+    if (any) rows.push_back(std::move(row));
+  };
+  for (auto const& l : lines) add(l.name, [&](parts const& p) { return p.*l.value; }, false);
+  for (std::size_t m = 0; m < parts{}.extra.size(); ++m)
+    add(
+        "in addition: " + std::string(to_string(static_cast<ballast::memory_moment>(m))), [&](parts const& p) { return p.extra[m]; },
+        false);
+  add("peak", [](parts const& p) { return p.peak(); }, true);
+  rows.push_back({"at the moment"});
+  for (auto const s : columns) rows.back().emplace_back(to_string(stages[s].moment));
+  std::string text;
+  for (auto const& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      std::size_t width = 0;
+      for (auto const& other : rows) width = (std::max)(width, other[c].size());
+      auto const pad = std::string(width - row[c].size(), ' ');
+      text += c == 0 ? row[c] + pad : "  " + pad + row[c];
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace ballast_cli
