@@ -24,17 +24,14 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/executor.hpp>
-#include <ballast/core/fold_values.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
-#include <ballast/core/histogram.hpp>
 #include <ballast/core/kept_memory.hpp>
 #include <ballast/core/least_of.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
-#include <ballast/core/progress.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/range_maximum.hpp>
 #include <ballast/core/search_limits.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/core/fold_values.hpp>
+#include <ballast/core/classes.hpp>
 
 #include "support/catch.hpp"
 

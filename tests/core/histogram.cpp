@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/core/histogram.hpp>
+#include <ballast/core/classes.hpp>
 
 #include <ballast/core/random.hpp>
 

@@ -26,7 +26,6 @@ std::set<std::string> const data{
     "batching/vector_options",
     "core/config",
     "core/level",
-    "core/search_limits",
     "core/status",
     "cost/parallelism",
     "graph/subgraphs",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/packing/detail/pairing_heap.hpp>
+#include <ballast/packing/detail/room_index.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <ranges>
 #include <span>
 #include <utility>

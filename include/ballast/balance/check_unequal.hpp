@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief Validators of sets of unequal speed. They share no code with the planners.

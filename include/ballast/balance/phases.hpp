@@ -21,7 +21,6 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 

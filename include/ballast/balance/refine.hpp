@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief `refine`: improves a plan by moves and swaps between the most expensive set and cheap sets.

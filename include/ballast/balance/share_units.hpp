@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <string>
-#include <vector>
 
 /// @file
 /// @brief `share_units`: equal units to devices of unequal speed and memory, such that the slowest ends first.

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_limits.hpp>
 
 #include <cstdint>
 #include <span>

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -40,7 +39,7 @@ template <token_offset T, pack_range P, length_range R>
 void cu_seqlens(P const& pack, R const& lengths, std::span<T> out, std::int64_t multiple = 1) {
   detail::require_multiple(multiple);
   detail::require_room(out.size(), static_cast<std::size_t>(std::ranges::size(pack)) + 1, "cu_seqlens");
-  detail::require_addressable<T>(pack, lengths, multiple, [] { return std::string("the pack"); });
+  detail::require_addressable<T>(pack, lengths, multiple);
   detail::write_cu_seqlens(pack, lengths, multiple, out.data());
 }
 
@@ -74,8 +73,7 @@ template <token_offset T, index_type Index, length_range R>
 void cu_seqlens(groups<Index> const& packs, R const& lengths, std::span<T> out, std::int64_t multiple = 1) {
   detail::require_multiple(multiple);
   detail::require_room(out.size(), packs.members.size() + packs.size(), "cu_seqlens");
-  for (std::size_t p = 0; p < packs.size(); ++p)
-    detail::require_addressable<T>(packs[p], lengths, multiple, [&] { return "pack " + std::to_string(p); });
+  for (std::size_t p = 0; p < packs.size(); ++p) detail::require_addressable<T>(packs[p], lengths, multiple, static_cast<std::int64_t>(p));
   for (std::size_t p = 0; p < packs.size(); ++p) detail::write_cu_seqlens(packs[p], lengths, multiple, out.data() + packs.offsets[p] + p);
 }
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -43,7 +42,7 @@ struct document_mask {
 template <token_offset T>
 [[nodiscard]] std::vector<std::uint8_t> dense_document_mask(std::span<T const> segment_ids, bool causal = true) {
   auto const n = segment_ids.size();
-  require(n <= 65536, [&] { return "a dense mask of " + std::to_string(n) + " tokens is too large; use document_mask or cu_seqlens"; });
+  require(n <= 65536, [&] { return sentence("a dense mask of ", n, " tokens is too large; use document_mask or cu_seqlens"); });
   auto const mask = document_mask<T>{segment_ids.data(), causal};
   std::vector<std::uint8_t> dense(n * n);
   for (std::size_t q = 0; q < n; ++q)

@@ -12,7 +12,6 @@
 #include <numeric>
 #include <ranges>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -62,11 +61,10 @@ struct row_spans {
 template <pack_range P, length_range R>
 [[nodiscard]] row_size packed_row_size(P const& pack, R const& lengths, row_options const& options = {}) {
   detail::require_multiple(options.multiple);
-  auto const used = detail::require_addressable<std::int64_t>(pack, lengths, options.multiple, [] { return std::string("the pack"); });
-  require(options.tokens == 0 || std::cmp_less_equal(used, options.tokens), [&] {
-    return "packed_row: a row of " + std::to_string(options.tokens) + " tokens is too short for sequences of " + std::to_string(used);
-  });
-  require(std::in_range<std::size_t>(used), [&] { return "packed_row: a row of " + std::to_string(used) + " tokens is too long"; });
+  auto const used = detail::require_addressable<std::int64_t>(pack, lengths, options.multiple);
+  require(options.tokens == 0 || std::cmp_less_equal(used, options.tokens),
+          [&] { return sentence("packed_row: a row of ", options.tokens, " tokens is too short for sequences of ", used); });
+  require(std::in_range<std::size_t>(used), [&] { return sentence("packed_row: a row of ", used, " tokens is too long"); });
   return {static_cast<std::size_t>(std::ranges::size(pack)) + 1, options.tokens == 0 ? static_cast<std::size_t>(used) : options.tokens};
 }
 
@@ -95,9 +93,8 @@ T write_packed_row(P const& pack, R const& lengths, row_spans<T, Id> const& out,
   check(out.cu_seqlens_padded.size(), size.offsets, "cu_seqlens_padded");
   check(out.position_ids.size(), size.tokens, "position_ids");
   check(out.segment_ids.size(), size.tokens, "segment_ids");
-  auto const name = [] { return std::string("the pack"); };
-  detail::require_addressable<T>(pack, lengths, options.multiple, name);
-  detail::require_addressable<Id>(pack, lengths, options.multiple, name);
+  detail::require_addressable<T>(pack, lengths, options.multiple);
+  detail::require_addressable<Id>(pack, lengths, options.multiple);
   if (!out.cu_seqlens.empty()) detail::write_cu_seqlens(pack, lengths, 1, out.cu_seqlens.data());
   if (!out.cu_seqlens_padded.empty()) detail::write_cu_seqlens(pack, lengths, options.multiple, out.cu_seqlens_padded.data());
   auto const length_at = read_by_position(lengths);

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -34,13 +33,12 @@ template <token_offset T, cu_seqlens_range C>
 void segment_ids(C const& cu, C const& cu_padded, std::span<T> out) {
   auto const bounds = detail::checked_cu_seqlens<T>(cu, "cu_seqlens");
   auto const starts = detail::checked_cu_seqlens<T>(cu_padded, "cu_seqlens_padded");
-  require(bounds.size() == starts.size(), [&] {
-    return "cu_seqlens has " + std::to_string(bounds.size()) + " entries but cu_seqlens_padded " + std::to_string(starts.size());
-  });
+  require(bounds.size() == starts.size(),
+          [&] { return sentence("cu_seqlens has ", bounds.size(), " entries but cu_seqlens_padded ", starts.size()); });
   for (std::size_t i = 1; i < starts.size(); ++i)
     require(bounds[i] - bounds[i - 1] <= starts[i] - starts[i - 1], [&] {
-      return "sequence " + std::to_string(i - 1) + " has " + std::to_string(bounds[i] - bounds[i - 1]) +
-             " tokens in cu_seqlens but room for only " + std::to_string(starts[i] - starts[i - 1]) + " in cu_seqlens_padded";
+      return sentence("sequence ", i - 1, " has ", bounds[i] - bounds[i - 1], " tokens in cu_seqlens but room for only ",
+                      starts[i] - starts[i - 1], " in cu_seqlens_padded");
     });
   detail::require_row(starts, out.size(), "segment_ids");
   std::fill(out.begin(), out.end(), T{0});

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -46,13 +45,12 @@ template <token_offset T, cu_seqlens_range C>
 [[nodiscard]] auto checked_zigzag(C const& cu, zigzag rule) {
   auto const bounds = checked_cu_seqlens<T>(cu, "cu_seqlens");
   require(rule.ranks > 0 && rule.ranks < (std::int64_t{1} << 31),
-          [&] { return "ranks = " + std::to_string(rule.ranks) + " must be positive and below 2^31"; });
+          [&] { return sentence("ranks = ", rule.ranks, " must be positive and below 2^31"); });
   auto const chunks = 2 * rule.ranks;
   for (std::size_t i = 1; i < bounds.size(); ++i)
     require((bounds[i] - bounds[i - 1]) % chunks == 0, [&] {
-      return "sequence " + std::to_string(i - 1) + " of " + std::to_string(bounds[i] - bounds[i - 1]) + " tokens does not divide into " +
-             std::to_string(chunks) + " chunks for " + std::to_string(rule.ranks) +
-             " ranks (build cu_seqlens with multiple = " + std::to_string(chunks) + ")";
+      return sentence("sequence ", i - 1, " of ", bounds[i] - bounds[i - 1], " tokens does not divide into ", chunks, " chunks for ",
+                      rule.ranks, " ranks (build cu_seqlens with multiple = ", chunks, ")");
     });
   return bounds;
 }
@@ -74,8 +72,7 @@ template <token_offset T, cu_seqlens_range C>
 template <token_offset T, cu_seqlens_range C>
 void zigzag_indices(C const& cu, zigzag rule, std::int64_t rank, std::span<T> out) {
   auto const bounds = detail::checked_zigzag<T>(cu, rule);
-  require(rank >= 0 && rank < rule.ranks,
-          [&] { return "rank = " + std::to_string(rank) + " must be in [0, " + std::to_string(rule.ranks) + ")"; });
+  require(rank >= 0 && rank < rule.ranks, [&] { return sentence("rank = ", rank, " must be in [0, ", rule.ranks, ")"); });
   detail::require_room(out.size(), static_cast<std::size_t>(bounds.back() / rule.ranks), "zigzag_indices");
   for (std::size_t i = 1; i < bounds.size(); ++i) {
     auto const start = bounds[i - 1] / rule.ranks, end = bounds[i] / rule.ranks;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/certificate.hpp>
+#include <ballast/core/classes.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/histogram.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/level_time.hpp>

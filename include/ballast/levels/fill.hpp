@@ -3,7 +3,6 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/fold_values.hpp>
 #include <ballast/core/groups.hpp>
 
 #include <algorithm>

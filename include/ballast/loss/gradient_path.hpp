@@ -3,7 +3,6 @@
 #include <ballast/core/error.hpp>
 
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief `gradient_path`: what a framework does to gradients between the backward passes and the optimiser: which ones it adds or
@@ -37,7 +36,7 @@ struct gradient_path {
   [[nodiscard]] constexpr std::uint64_t averaged_over() const {
     constexpr auto most = std::int64_t{1} << 20;
     auto const check = [](std::int64_t n, char const* name) {
-      require(n > 0 && n <= most, [&] { return std::string(name) + " = " + std::to_string(n) + " must be in [1, 2^20]"; });
+      require(n > 0 && n <= most, [&] { return sentence(name, " = ", n, " must be in [1, 2^20]"); });
     };
     check(ranks, "ranks");
     check(context, "context");

@@ -42,9 +42,9 @@ void for_each_sequence(L const& labels, C const& cu_seqlens, label_shift shift, 
   auto const row = std::ranges::size(labels);
   require(!cu.empty() && cu[0] == 0, [] { return std::string("cu_seqlens must start with 0"); });
   for (std::size_t i = 1; i < cu.size(); ++i)
-    require(cu[i - 1] <= cu[i], [&] { return entry("cu_seqlens", i, cu[i]) + " is below its predecessor " + std::to_string(cu[i - 1]); });
+    require(cu[i - 1] <= cu[i], [&] { return sentence(entry("cu_seqlens", i, cu[i]), " is below its predecessor ", cu[i - 1]); });
   require(std::cmp_less_equal(cu.back(), row),
-          [&] { return "cu_seqlens ends at " + std::to_string(cu.back()) + ", but there are " + std::to_string(row) + " labels"; });
+          [&] { return sentence("cu_seqlens ends at ", cu.back(), ", but there are ", row, " labels"); });
   for (std::size_t i = 1; i < cu.size(); ++i) {
     auto const start = static_cast<std::size_t>(cu[i - 1]), end = static_cast<std::size_t>(cu[i]);
     body(i - 1, shift == label_shift::in_model && start < end ? start + 1 : start, end);
@@ -70,9 +70,8 @@ void for_each_sequence(L const& labels, C const& cu_seqlens, label_shift shift, 
 template <label_range L, label_range C>
 void label_counts(L const& labels, C const& cu_seqlens, std::span<std::int64_t> out, label_options options = {}) {
   auto const sequences = std::ranges::size(cu_seqlens) == 0 ? 0 : std::ranges::size(cu_seqlens) - 1;
-  require(out.size() == sequences, [&] {
-    return "label_counts: out has " + std::to_string(out.size()) + " elements, " + std::to_string(sequences) + " are written";
-  });
+  require(out.size() == sequences,
+          [&] { return sentence("label_counts: out has ", out.size(), " elements, ", sequences, " are written"); });
   auto const* const label = std::ranges::data(labels);
   detail::for_each_sequence(labels, cu_seqlens, options.shift, [&](std::size_t i, std::size_t first, std::size_t end) {
     std::int64_t count = 0;

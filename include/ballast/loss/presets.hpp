@@ -5,7 +5,6 @@
 #include <ballast/loss/normaliser.hpp>
 
 #include <array>
-#include <string>
 #include <string_view>
 
 /// @file

@@ -7,7 +7,6 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,13 +34,10 @@ namespace ballast::inline v0_2 {
 template <std::floating_point T, label_range L, label_range C>
 void token_weights(std::span<double const> weights, L const& labels, C const& cu_seqlens, std::span<T> out, label_options options = {}) {
   require(weights.size() + 1 == std::ranges::size(cu_seqlens), [&] {
-    return "token_weights: there are " + std::to_string(weights.size()) + " weights for " + std::to_string(std::ranges::size(cu_seqlens)) +
-           " entries of cu_seqlens";
+    return sentence("token_weights: there are ", weights.size(), " weights for ", std::ranges::size(cu_seqlens), " entries of cu_seqlens");
   });
-  require(out.size() == std::ranges::size(labels), [&] {
-    return "token_weights: out has " + std::to_string(out.size()) + " elements, " + std::to_string(std::ranges::size(labels)) +
-           " are written";
-  });
+  require(out.size() == std::ranges::size(labels),
+          [&] { return sentence("token_weights: out has ", out.size(), " elements, ", std::ranges::size(labels), " are written"); });
   auto const* const label = std::ranges::data(labels);
   std::size_t written = 0;
   detail::for_each_sequence(labels, cu_seqlens, options.shift, [&](std::size_t i, std::size_t first, std::size_t end) {

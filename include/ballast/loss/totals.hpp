@@ -48,12 +48,12 @@ struct loss_totals {
   /// @return the totals divided by `ranks`, exactly
   /// @throws invalid_input if `ranks` is out of range, or a total is not a multiple of it (then not every rank counted the same)
   [[nodiscard]] constexpr loss_totals shared_by(std::int64_t ranks) const {
-    require(ranks > 0 && ranks <= (std::int64_t{1} << 19), [&] { return "ranks = " + std::to_string(ranks) + " must be in [1, 2^19]"; });
+    require(ranks > 0 && ranks <= (std::int64_t{1} << 19), [&] { return sentence("ranks = ", ranks, " must be in [1, 2^19]"); });
     auto out = *this;
     auto const odd = detail::share_words(out.words.data(), ranks);
     require(odd == detail::total_words, [&] {
-      return entry("totals.words", odd, out.words[odd]) + " is no multiple of the " + std::to_string(ranks) +
-             " ranks that counted the same sequences";
+      return sentence(entry("totals.words", odd, out.words[odd]), " is no multiple of the ", ranks,
+                      " ranks that counted the same sequences");
     });
     return out;
   }
@@ -72,7 +72,7 @@ struct loss_totals {
 namespace detail {
 // p in units of 2^-62.
 [[nodiscard]] constexpr std::uint64_t checked_power(double p) {
-  require(p >= 0.0 && p <= 1.0, [&] { return "power = " + std::to_string(p) + " must be in [0, 1]"; });
+  require(p >= 0.0 && p <= 1.0, [&] { return sentence("power = ", std::to_string(p), " must be in [0, 1]"); });
   return static_cast<std::uint64_t>(p * 0x1p62);
 }
 [[nodiscard]] constexpr bool is_fractional(std::uint64_t power) noexcept { return power != 0 && power != whole_exponent; }

@@ -55,9 +55,9 @@ template <class = when_called>
       return name + entry(".words", found.word, (found.in_part ? part : totals).words[found.word]) + " must not be negative";
     case weight_fault::no_sequences: return name + " has tokens but no sequences";
     case weight_fault::other_power:
-      return name + " has no weight for power = " + std::to_string(normaliser.power) + ": it was made for another power";
+      return sentence(name, " has no weight for power = ", std::to_string(normaliser.power), ": it was made for another power");
     case weight_fault::fewer_tokens:
-      return "totals has " + std::to_string(totals.tokens()) + " tokens, fewer than its part, which has " + std::to_string(part.tokens());
+      return sentence("totals has ", totals.tokens(), " tokens, fewer than its part, which has ", part.tokens());
     case weight_fault::large_product: break;
   }
   return "the product of the totals, the length and the numbers of the gradient path reaches 2^63";
@@ -106,16 +106,15 @@ template <class = when_called>
 template <class = when_called>
 inline void loss_weights(std::span<std::int64_t const> counts, loss_totals const& totals, loss_normaliser const& normaliser,
                          gradient_path const& path, std::span<double> out, loss_totals const& part = {}) {
-  require(out.size() == counts.size(), [&] {
-    return "loss_weights: out has " + std::to_string(out.size()) + " elements, " + std::to_string(counts.size()) + " are written";
-  });
+  require(out.size() == counts.size(),
+          [&] { return sentence("loss_weights: out has ", out.size(), " elements, ", counts.size(), " are written"); });
   auto const weight = sequence_weight_of(totals, normaliser, path, part);
   auto left = normaliser.scope == loss_scope::step ? totals.tokens() : part.tokens();
   for (std::size_t i = 0; i < counts.size(); ++i) {
     detail::require_count(counts, i);
     require(counts[i] <= left, [&] {
-      return entry("counts", i, counts[i]) + " exceeds what the other sequences leave of the " +
-             (normaliser.scope == loss_scope::step ? "step's totals" : "totals of the part") + ", " + std::to_string(left);
+      return sentence(entry("counts", i, counts[i]), " exceeds what the other sequences leave of the ",
+                      (normaliser.scope == loss_scope::step ? "step's totals" : "totals of the part"), ", ", left);
     });
     left -= counts[i];
   }

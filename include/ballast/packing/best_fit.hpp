@@ -7,15 +7,6 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-struct best_fit_solver {
-  template <class Weights, index_type Index>
-  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
-    with_best_fit(items, [&](auto& rule) { placer<Index>{}(items, given_order{}, 0, items.count, rule, packs); });
-  }
-};
-}  // namespace detail
-
 /// @brief Packs by best fit: each sample, in the given order, goes into the fullest pack that has room for it, or into the first of equally
 /// full packs.
 ///
@@ -38,7 +29,9 @@ struct best_fit_solver {
 /// Bound: Dósa, Sgall, "Optimal analysis of best fit bin packing", ICALP 2014.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] packing<Index> best_fit(R const& lengths, packing_options const& options, Cost const& cost = {}) {
-  return detail::drive<Index>(lengths, options, cost, detail::best_fit_solver{});
+  return detail::drive<Index>(lengths, options, cost, [](auto const& items, auto& packs) {
+    detail::place_by_best_fit(items, detail::given_order{items.count}, packs);
+  });
 }
 
 }  // namespace ballast::inline v0_2

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <ranges>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,6 @@ namespace detail {
 /// What the samples are under the options: the weight of every possible member, and the lists that the result must have.
 struct expected_packing {
   std::vector<std::uint64_t> weight;  ///< weight of each member, samples before pieces; above `capacity` if it fits no pack
-  std::vector<bool> absent;           ///< by sample: whether it is set aside
   std::vector<std::uint64_t> set_aside;
   std::vector<sample_piece> pieces;
   std::uint64_t capacity = 0;
@@ -44,7 +44,6 @@ template <length_range R, cost_model Cost>
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   e.capacity = static_cast<std::uint64_t>(o.capacity / o.pack_multiple * o.pack_multiple);
   e.weight.resize(n);
-  e.absent.resize(n);
   auto const multiple = static_cast<std::uint64_t>(o.sample_multiple);
   auto const padded = [&](std::int64_t raw) { return (static_cast<std::uint64_t>(raw) + (multiple - 1)) / multiple * multiple; };
   auto const fits = static_cast<std::int64_t>(e.capacity / multiple * multiple);  // tokens of the longest piece
@@ -56,12 +55,11 @@ template <length_range R, cost_model Cost>
     auto const tokens = static_cast<std::int64_t>(length);
     auto const units = cost(tokens);
     require(std::cmp_greater(units, 0) && std::in_range<std::int64_t>(units),
-            [&] { return entry("lengths", i, length) + " has cost " + std::to_string(units) + ", which is not in 1 ... 2^63 - 1"; });
+            [&] { return sentence(entry("lengths", i, length), " has cost ", units, ", which is not in 1 ... 2^63 - 1"); });
     e.weight[i] = padded(static_cast<std::int64_t>(units));
     e.tokens += static_cast<std::uint64_t>(tokens);
     if (e.weight[i] <= e.capacity) continue;
     if (o.oversize == oversize::set_aside) {
-      e.absent[i] = true;
       e.set_aside.push_back(i);
       e.tokens -= static_cast<std::uint64_t>(tokens);
     } else if (o.oversize == oversize::truncate || o.oversize == oversize::split) {
@@ -101,36 +99,56 @@ struct packing_fault : common_fault {
 
 namespace detail {
 
-/// Checks packs against the expected weights.
-template <index_type Index>
-[[nodiscard]] verdict check_groups(groups<Index> const& packs, expected_packing const& e, std::uint64_t samples, packing_options const& o) {
+/// The first rule that packs of `items` items break. `weight(item, measure)` is compared with the capacities, under the policy for items
+/// that exceed one.
+template <index_type Index, class Weight>
+[[nodiscard]] verdict check_members(groups<Index> const& packs, std::size_t items, std::span<std::uint64_t const> capacity,
+                                    std::uint64_t max_samples, oversize policy, Weight const& weight) {
   using broken = packing_fault;
   auto const& offsets = packs.offsets;
   auto const& members = packs.members;
   if (auto const v = check_offsets(offsets, members.size()); !v.valid()) return v;
-
-  std::vector<bool> seen(e.weight.size());
+  auto const exceeded = [&](std::size_t i) {  // the first capacity that an item exceeds
+    std::size_t m = 0;
+    while (m < capacity.size() && weight(i, m) <= capacity[m]) ++m;
+    return m;
+  };
+  std::vector<bool> seen(items);
+  std::vector<std::uint64_t> load(capacity.size());
   for (std::size_t g = 0; g < packs.size(); ++g) {
-    std::uint64_t load = 0;
+    std::fill(load.begin(), load.end(), 0);
+    auto const size = offsets[g + 1] - offsets[g];
     bool alone = false;  // whether the pack is one over-long sample, which the policy allows
     for (auto k = offsets[g]; k < offsets[g + 1]; ++k) {
       auto const member = std::uint64_t{members[static_cast<std::size_t>(k)]};
-      if (member >= seen.size()) return {broken::member_out_of_range, k, member, seen.size()};
-      auto const m = static_cast<std::size_t>(member);
-      auto const weight = e.weight[m];
-      if (seen[m]) return {broken::sample_twice, member, g, 0};
-      if (member < samples && e.absent[m]) return {broken::sample_unwanted, member, weight, e.capacity};
-      seen[m] = true;
-      load += (std::min)(weight, (std::numeric_limits<std::uint64_t>::max)() - load);
-      alone = o.oversize == oversize::alone && weight > e.capacity && offsets[g + 1] - offsets[g] == 1;
+      if (member >= items) return {broken::member_out_of_range, k, member, items};
+      auto const i = static_cast<std::size_t>(member);
+      if (seen[i]) return {broken::sample_twice, member, g, 0};
+      seen[i] = true;
+      auto const over = exceeded(i);
+      if (policy == oversize::set_aside && over < capacity.size())
+        return {broken::sample_unwanted, member, weight(i, over), capacity[over]};
+      alone = policy == oversize::alone && over < capacity.size() && size == 1;
+      for (std::size_t m = 0; m < load.size(); ++m)
+        load[m] += (std::min)(weight(i, m), (std::numeric_limits<std::uint64_t>::max)() - load[m]);
     }
-    auto const size = offsets[g + 1] - offsets[g];
     if (size == 0) return {broken::empty_pack, g, 0, 1};
-    if (o.max_samples != 0 && size > o.max_samples) return {broken::too_many_samples, g, size, o.max_samples};
-    if (load > e.capacity && !alone) return {broken::overfull_pack, g, load, e.capacity};
+    if (max_samples != 0 && size > max_samples) return {broken::too_many_samples, g, size, max_samples};
+    for (std::size_t m = 0; m < load.size(); ++m)
+      if (load[m] > capacity[m] && !alone) return {broken::overfull_pack, g, load[m], capacity[m]};
   }
-  for (std::size_t m = 0; m < seen.size(); ++m)
-    if (!seen[m] && !(m < samples && e.absent[m])) return {broken::sample_missing, m, 0, 1};
+  for (std::size_t i = 0; i < items; ++i)
+    if (!seen[i] && !(policy == oversize::set_aside && exceeded(i) < capacity.size())) return {broken::sample_missing, i, 0, 1};
+  return {};
+}
+
+/// Checks packs against the expected weights.
+template <index_type Index>
+[[nodiscard]] verdict check_groups(groups<Index> const& packs, expected_packing const& e, packing_options const& o) {
+  using broken = packing_fault;
+  auto const v = check_members(packs, e.weight.size(), std::span(&e.capacity, 1), o.max_samples, o.oversize,
+                               [&](std::size_t i, std::size_t) { return e.weight[i]; });
+  if (!v.valid()) return v;
   if (o.pack_count != 0 && packs.size() != o.pack_count) return {broken::wrong_pack_count, 0, packs.size(), o.pack_count};
   if (packs.size() % o.pack_count_multiple != 0) return {broken::no_multiple, 0, packs.size(), o.pack_count_multiple};
   return {};
@@ -159,8 +177,7 @@ template <index_type Index>
 /// O(samples + members).
 template <index_type Index, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] verdict check_packing(groups<Index> const& packs, R const& lengths, packing_options const& options, Cost const& cost = {}) {
-  return detail::check_groups(packs, detail::expect(lengths, options, cost), static_cast<std::uint64_t>(std::ranges::size(lengths)),
-                              options);
+  return detail::check_groups(packs, detail::expect(lengths, options, cost), options);
 }
 
 /// @brief Checks the result of a packer: its packs, and the figures it gives about them.
@@ -193,8 +210,7 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
     if (!plan.packs.empty()) return {broken::packs_without_plan, 0, plan.packs.size(), 0};
     return {};
   }
-  if (auto const v = detail::check_groups(plan.packs, e, static_cast<std::uint64_t>(std::ranges::size(lengths)), options); !v.valid())
-    return v;
+  if (auto const v = detail::check_groups(plan.packs, e, options); !v.valid()) return v;
   if (std::cmp_not_equal(plan.tokens, e.tokens)) return {broken::wrong_tokens, 0, plan.tokens, e.tokens};
   return check_certificate(plan.count, plan.packs.size());
 }

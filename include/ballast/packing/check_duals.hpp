@@ -50,9 +50,9 @@ namespace detail {
 [[nodiscard]] inline bool check_duals(histogram const& lengths, std::int64_t capacity, std::vector<std::int32_t> const& duals,
                                       std::int64_t dual_capacity, std::int64_t packs, std::uint64_t max_samples = 0) {
   require(duals.size() == lengths.lengths.size(),
-          [&] { return std::to_string(duals.size()) + " duals for " + std::to_string(lengths.lengths.size()) + " lengths"; });
+          [&] { return sentence(duals.size(), " duals for ", lengths.lengths.size(), " lengths"); });
   require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
-  require(capacity > 0, [&] { return "capacity = " + std::to_string(capacity) + " must be positive"; });
+  require(capacity > 0, [&] { return sentence("capacity = ", capacity, " must be positive"); });
   std::vector<std::int64_t> most(static_cast<std::size_t>(capacity) + 1, 0);  // by room: the largest value in a pack of that room
   std::uint64_t all = 0;
   for (std::size_t k = 0; k < duals.size(); ++k) {
@@ -89,11 +89,10 @@ namespace detail {
 /// A pure function of its arguments.
 [[nodiscard]] inline bool check_duals(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                       std::span<std::int32_t const> duals, std::int64_t dual_capacity, std::int64_t packs) {
-  require(duals.size() == classes.size(),
-          [&] { return std::to_string(duals.size()) + " duals for " + std::to_string(classes.size()) + " classes"; });
+  require(duals.size() == classes.size(), [&] { return sentence(duals.size(), " duals for ", classes.size(), " classes"); });
   require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
   auto const k = classes.measures;
-  require(capacity.size() == k, [&] { return std::to_string(capacity.size()) + " capacities for " + std::to_string(k) + " measures"; });
+  require(capacity.size() == k, [&] { return sentence(capacity.size(), " capacities for ", k, " measures"); });
   std::vector<std::size_t> unit(k);
   std::size_t places = 1;
   for (auto m = k; m-- > 0;) {

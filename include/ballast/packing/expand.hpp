@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <ranges>
-#include <string>
 #include <vector>
 
 /// @file
@@ -36,13 +34,8 @@ struct padded_lengths {
 /// The weights that a plan was made for.
 [[nodiscard]] inline histogram classes_of(pack_runs const& plan) {
   histogram h;
-  for (auto r = plan.runs.size(); r-- > 0;) {
-    if (h.lengths.empty() || h.lengths.back() != plan.runs[r].length) {
-      h.lengths.push_back(plan.runs[r].length);
-      h.counts.push_back(0);
-    }
-    h.counts.back() += (r + 1 < plan.runs.size() ? plan.runs[r + 1].first : plan.samples) - plan.runs[r].first;
-  }
+  for (auto r = plan.runs.size(); r-- > 0;)
+    h.append(plan.runs[r].length, (r + 1 < plan.runs.size() ? plan.runs[r + 1].first : plan.samples) - plan.runs[r].first);
   return h;
 }
 
@@ -54,10 +47,8 @@ inline void require_same_classes(histogram const& here, histogram const& planned
     auto const length = a == 0 || (b != 0 && b < a) ? b : a;
     auto const mine = a == length ? here.counts[i] : 0;
     auto const theirs = b == length ? planned.counts[j] : 0;
-    require(mine == theirs, [&] {
-      return "lengths: " + std::to_string(mine) + " samples of " + std::to_string(length) + " tokens, but the plan was made for " +
-             std::to_string(theirs);
-    });
+    require(mine == theirs,
+            [&] { return sentence("lengths: ", mine, " samples of ", length, " tokens, but the plan was made for ", theirs); });
     i += a == length ? 1 : 0;
     j += b == length ? 1 : 0;
   }
@@ -74,17 +65,13 @@ template <index_type Index, length_range R, class Visit, class Executor>
 groups<Index> expand(pack_runs const& plan, R const& lengths, Visit const& visit, Executor const& executor) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const length_at = read_by_position(lengths);
-  require(n == plan.samples,
-          [&] { return std::to_string(n) + " lengths, but the plan was made for " + std::to_string(plan.samples) + " samples"; });
-  require(n <= (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require(n == plan.samples, [&] { return sentence(n, " lengths, but the plan was made for ", plan.samples, " samples"); });
+  require_index<Index>(n, "samples");
   auto const whole = extent_of(lengths);
   auto const planned = classes_of(plan);
   padded_lengths<decltype(length_at)> const weight{length_at, plan.sample_multiple};
-  require(whole.longest <= plan.capacity, [&] {
-    return "lengths: one of " + std::to_string(whole.longest) + " tokens, but the plan was made for packs of " +
-           std::to_string(plan.capacity);
-  });
+  require(whole.longest <= plan.capacity,
+          [&] { return sentence("lengths: one of ", whole.longest, " tokens, but the plan was made for packs of ", plan.capacity); });
   histogram classes;
   fold_workspace folds;
   fold(weight, n, n == 0 ? 0 : round_up(whole.longest, plan.sample_multiple), classes, folds);
@@ -133,8 +120,7 @@ template <index_type Index, length_range R, executor Executor = serial>
 [[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, std::vector<Index> const& order,
                                    Executor const& executor = {}) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  require(order.size() == n,
-          [&] { return "order has " + std::to_string(order.size()) + " entries for " + std::to_string(n) + " samples"; });
+  require(order.size() == n, [&] { return sentence("order has ", order.size(), " entries for ", n, " samples"); });
   std::vector<bool> seen(n);
   for (std::size_t j = 0; j < n; ++j) {
     require(order[j] < n && !seen[order[j]],
@@ -174,12 +160,12 @@ template <length_range R>
     auto const weight = length <= plan.capacity ? round_up(length, plan.sample_multiple) : length;
     auto const it = std::lower_bound(planned.lengths.begin(), planned.lengths.end(), weight);
     require(it != planned.lengths.end() && *it == weight,
-            [&] { return "the plan was made without samples of " + std::to_string(length) + " tokens"; });
+            [&] { return sentence("the plan was made without samples of ", length, " tokens"); });
     return static_cast<std::size_t>(it - planned.lengths.begin());
   };
   auto const take = [&](std::int64_t length, std::uint64_t count) {
     auto const c = class_of(length);
-    require(count <= end[c] - next[c], [&] { return "more samples of " + std::to_string(length) + " tokens than the plan was made for"; });
+    require(count <= end[c] - next[c], [&] { return sentence("more samples of ", length, " tokens than the plan was made for"); });
     next[c] += count;
     return next[c] - count;
   };

@@ -7,16 +7,6 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-struct first_fit_solver {
-  template <class Weights, index_type Index>
-  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
-    first_fit_rule rule(items);
-    placer<Index>{}(items, given_order{}, 0, items.count, rule, packs);
-  }
-};
-}  // namespace detail
-
 /// @brief Packs by first fit: each sample, in the given order, goes into the first pack that has room for it.
 ///
 /// For samples that arrive one by one and may not be sorted. It needs far fewer packs than `next_fit`, but all packs stay open until the
@@ -39,7 +29,9 @@ struct first_fit_solver {
 /// Bound: Dósa, Sgall, "First Fit bin packing: a tight analysis", STACS 2013.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] packing<Index> first_fit(R const& lengths, packing_options const& options, Cost const& cost = {}) {
-  return detail::drive<Index>(lengths, options, cost, detail::first_fit_solver{});
+  return detail::drive<Index>(lengths, options, cost, [](auto const& items, auto& packs) {
+    detail::place_by<detail::first_fit_rule>(items, detail::given_order{items.count}, packs);
+  });
 }
 
 }  // namespace ballast::inline v0_2

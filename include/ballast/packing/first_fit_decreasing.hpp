@@ -7,17 +7,6 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-struct first_fit_decreasing_solver {
-  template <class Weights, index_type Index>
-  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
-    auto const order = decreasing_order<Index>(items);
-    first_fit_rule rule(items);
-    placer<Index>{}(items, order, 0, order.size(), rule, packs);
-  }
-};
-}  // namespace detail
-
 /// @brief Packs by first-fit decreasing: each sample, longest first, goes into the first pack that has room for it. Equal lengths keep
 /// their input order.
 ///
@@ -41,7 +30,9 @@ struct first_fit_decreasing_solver {
 /// Bound: Dósa, "The tight bound of first fit decreasing bin-packing algorithm is FFD(I) <= 11/9 OPT(I) + 6/9", ESCAPE 2007.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] packing<Index> first_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost = {}) {
-  return detail::drive<Index>(lengths, options, cost, detail::first_fit_decreasing_solver{});
+  return detail::drive<Index>(lengths, options, cost, [](auto const& items, auto& packs) {
+    detail::place_by<detail::first_fit_rule>(items, detail::decreasing_order<Index>(items), packs);
+  });
 }
 
 }  // namespace ballast::inline v0_2

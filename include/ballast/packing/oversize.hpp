@@ -138,13 +138,7 @@ template <class = when_called>
     entries.emplace_back(round_up(kept > largest ? (kept - 1) % largest + 1 : kept, options.sample_multiple), count);
   }
   std::sort(entries.begin(), entries.end());
-  for (auto const& [weight, count] : entries) {
-    if (out.weights.lengths.empty() || out.weights.lengths.back() != weight) {
-      out.weights.lengths.push_back(weight);
-      out.weights.counts.push_back(0);
-    }
-    out.weights.counts.back() += count;
-  }
+  for (auto const& [weight, count] : entries) out.weights.append(weight, count);
   require_valid(out.weights);  // rounding up may bring the sum to 2^63
   return out;
 }

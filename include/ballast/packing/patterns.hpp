@@ -68,6 +68,22 @@ using pack_patterns = basic_pack_patterns<std::allocator>;
 
 namespace detail {
 
+/// Adds samples of a class to a pattern; those of one class come one after the other.
+template <class Pattern>
+void add_copies(Pattern& pattern, std::uint32_t item_class, std::uint32_t copies = 1) {
+  if (!pattern.empty() && pattern.back().item_class == item_class)
+    pattern.back().copies += copies;
+  else
+    pattern.push_back({item_class, copies});
+}
+/// Appends a sorted list of classes as a pattern.
+template <template <class> class Allocator, class Classes, class Pattern>
+void push_classes(basic_pack_patterns<Allocator>& patterns, Classes const& classes, std::uint64_t repeats, Pattern& scratch) {
+  scratch.clear();
+  for (auto const c : classes) add_copies(scratch, c);
+  patterns.push_back(scratch, repeats);
+}
+
 /// Appends the packs of the patterns. The samples of class c are taken from order[next[c]] on, in that order.
 template <template <class> class Allocator, index_type Index>
 void expand(basic_pack_patterns<Allocator> const& patterns, std::vector<std::uint64_t> next, Index const* order, groups<Index>& packs) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,10 +40,14 @@ template <index_type Index, class Weight>
   using candidate = std::pair<std::int64_t, Index>;
   std::vector<candidate> movable;  // every member but the heaviest of its pack, which always stays
   movable.reserve(packs.members.size() - packs.size());
-  for (auto const pack : packs) {
+  auto const heaviest = [&](std::span<Index const> pack) {
     std::size_t keep = 0;
     for (std::size_t j = 1; j < pack.size(); ++j)
       if (candidate{weight(pack[j]), pack[j]} > candidate{weight(pack[keep]), pack[keep]}) keep = j;
+    return keep;
+  };
+  for (auto const pack : packs) {
+    auto const keep = heaviest(pack);
     for (std::size_t j = 0; j < pack.size(); ++j)
       if (j != keep) movable.emplace_back(weight(pack[j]), pack[j]);
   }
@@ -56,9 +61,7 @@ template <index_type Index, class Weight>
   raised.offsets.reserve(count + 1);
   raised.members.reserve(packs.members.size());
   for (auto const pack : packs) {
-    std::size_t keep = 0;
-    for (std::size_t j = 1; j < pack.size(); ++j)
-      if (candidate{weight(pack[j]), pack[j]} > candidate{weight(pack[keep]), pack[keep]}) keep = j;
+    auto const keep = heaviest(pack);
     for (std::size_t j = 0; j < pack.size(); ++j)
       if (j == keep || candidate{weight(pack[j]), pack[j]} > heaviest_moved) raised.members.push_back(pack[j]);
     raised.offsets.push_back(raised.members.size());

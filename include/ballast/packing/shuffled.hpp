@@ -8,24 +8,6 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-struct first_fit_shuffled_solver {
-  template <class Weights, index_type Index>
-  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
-    auto const order = random_permutation<Index>(items.count, items.seed);
-    first_fit_rule rule(items);
-    placer<Index>{}(items, order, 0, order.size(), rule, packs);
-  }
-};
-struct best_fit_shuffled_solver {
-  template <class Weights, index_type Index>
-  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
-    auto const order = random_permutation<Index>(items.count, items.seed);
-    with_best_fit(items, [&](auto& rule) { placer<Index>{}(items, order, 0, order.size(), rule, packs); });
-  }
-};
-}  // namespace detail
-
 /// @brief Packs by first fit over the samples in a random order.
 ///
 /// Which samples share a pack is random: the packs differ from seed to seed, and long samples are not kept together as in sorted order.
@@ -47,7 +29,9 @@ struct best_fit_shuffled_solver {
 /// See `first_fit`; the order is `random_permutation(n, options.seed)`.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] packing<Index> first_fit_shuffled(R const& lengths, packing_options const& options, Cost const& cost = {}) {
-  return detail::drive<Index>(lengths, options, cost, detail::first_fit_shuffled_solver{});
+  return detail::drive<Index>(lengths, options, cost, [](auto const& items, auto& packs) {
+    detail::place_by<detail::first_fit_rule>(items, random_permutation<Index>(items.count, items.seed), packs);
+  });
 }
 
 /// @brief Packs by best fit over the samples in a random order.
@@ -71,7 +55,9 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 /// See `best_fit`; the order is `random_permutation(n, options.seed)`.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] packing<Index> best_fit_shuffled(R const& lengths, packing_options const& options, Cost const& cost = {}) {
-  return detail::drive<Index>(lengths, options, cost, detail::best_fit_shuffled_solver{});
+  return detail::drive<Index>(lengths, options, cost, [](auto const& items, auto& packs) {
+    detail::place_by_best_fit(items, random_permutation<Index>(items.count, items.seed), packs);
+  });
 }
 
 }  // namespace ballast::inline v0_2

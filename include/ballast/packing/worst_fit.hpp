@@ -7,16 +7,6 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-struct worst_fit_solver {
-  template <class Weights, index_type Index>
-  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
-    worst_fit_rule rule(items);
-    placer<Index>{}(items, given_order{}, 0, items.count, rule, packs);
-  }
-};
-}  // namespace detail
-
 /// @brief Packs by worst fit: each sample, in the given order, goes into the emptiest pack (the first of equally empty packs), or into a
 /// new pack if it does not fit there.
 ///
@@ -39,7 +29,9 @@ struct worst_fit_solver {
 /// Johnson, "Fast algorithms for bin packing", Journal of Computer and System Sciences 8 (1974).
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] packing<Index> worst_fit(R const& lengths, packing_options const& options, Cost const& cost = {}) {
-  return detail::drive<Index>(lengths, options, cost, detail::worst_fit_solver{});
+  return detail::drive<Index>(lengths, options, cost, [](auto const& items, auto& packs) {
+    detail::place_by<detail::worst_fit_rule>(items, detail::given_order{items.count}, packs);
+  });
 }
 
 }  // namespace ballast::inline v0_2

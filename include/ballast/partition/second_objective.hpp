@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
-#include <string>
 
 /// @file
 /// @brief Second objectives under the least bottleneck or under a limit: most balanced stages, or least volume across cuts.

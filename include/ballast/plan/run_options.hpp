@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
-#include <ballast/core/progress.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/curriculum/options.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/step_order.hpp>

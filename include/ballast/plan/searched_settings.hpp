@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/certificate.hpp>
-#include <ballast/core/progress.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/schedule.hpp>

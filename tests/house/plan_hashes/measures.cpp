@@ -82,7 +82,8 @@ void measures() {
                                  .ranks = 4,
                                  .limits = {.work = 500'000}};
     show("pack_portfolio", std::string(c.name) + ",rank_distance", pack_portfolio(samples, {.capacity = c.capacity}, even));
-    if (c.columns.size() == 2) show("choose_capacities", c.name, choose_capacities(samples, {.ranks = 4, .start = 1024, .most_trials = 6}));
+    if (c.columns.size() == 2)
+      show("choose_capacities", c.name, choose_capacities(samples, {.ranks = 4, .tuning = {.start = 1024, .most_trials = 6}}));
   }
 }
 

@@ -32,11 +32,18 @@ TEST_CASE("subset_sums: the sums of a few items, and items that have them", "[pa
     }
     for (std::size_t s = 0; s <= most; ++s) REQUIRE(sums.reaches(s) == (expected.count(s) != 0));
     REQUIRE(sums.best() == *expected.rbegin());
-    for (auto s : expected)
-      for (auto above = static_cast<std::uint32_t>(items.size()); s != 0; s -= items[above]) {
-        REQUIRE(sums.last_of(s) < above);  // each item once
-        above = sums.last_of(s);
-      }
+    auto const h = ballast::fold(std::vector<std::int64_t>(items.begin(), items.end()));
+    ballast::detail::stock const stock(h, 150);
+    ballast::detail::pooled_vector<std::uint32_t> classes, chosen;
+    for (auto const length : items)
+      classes.push_back(
+          static_cast<std::uint32_t>(std::ranges::lower_bound(h.lengths, static_cast<std::int64_t>(length)) - h.lengths.begin()));
+    REQUIRE(sums.take_best(stock, classes, chosen) == static_cast<std::int64_t>(*expected.rbegin()));
+    std::int64_t sum = 0;
+    for (auto const k : chosen) sum += stock.length(k);
+    REQUIRE(sum == static_cast<std::int64_t>(*expected.rbegin()));
+    REQUIRE(std::ranges::count(classes, ballast::detail::subset_sums::taken) ==
+            static_cast<std::ptrdiff_t>(chosen.size()));  // each item once
   }
 }
 

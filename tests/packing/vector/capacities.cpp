@@ -36,7 +36,7 @@ pairs images(std::size_t count, std::int64_t text, std::uint64_t seed) {
 // What holds for every choice.
 void is_sound(ballast::capacity_choice const& choice, pairs const& data, ballast::capacity_search const& search) {
   REQUIRE(!choice.trials.empty());
-  CHECK(choice.trials.size() <= search.most_trials);
+  CHECK(choice.trials.size() <= search.tuning.most_trials);
   auto const in_range = [&](ballast::capacity_trial const& t) {
     return t.samples_per_pack >= search.samples_per_pack_least && t.samples_per_pack <= search.samples_per_pack_most;
   };
@@ -79,7 +79,7 @@ TEST_CASE("choose_capacities: up and down, the best of the wanted ones") {
   for (auto const& [start, most] : {std::pair{2048, 32U}, {4096, 32U}, {9000, 32U}, {4096, 1U}, {1, 5U}, {40000, 3U}}) {
     CAPTURE(start, most);
     auto const data = images(1500, 300, 2);
-    ballast::capacity_search const search{.start = start, .most_trials = most};
+    ballast::capacity_search const search{.tuning = {.start = start, .most_trials = most}};
     auto const choice = ballast::choose_capacities(data.view(), search);
     is_sound(choice, data, search);
     CHECK(choice == ballast::choose_capacities(data.view(), search));
@@ -129,7 +129,7 @@ TEST_CASE("choose_capacities: ends on odd data") {
   for (std::size_t i = 0; i < odd.size(); ++i)
     for (auto const start : {std::int64_t{1}, std::int64_t{4096}, std::int64_t{1} << 62}) {
       CAPTURE(i, start);
-      ballast::capacity_search const search{.start = start};
+      ballast::capacity_search const search{.tuning = {.start = start}};
       is_sound(ballast::choose_capacities(odd[i].view(), search), odd[i], search);
     }
 }
@@ -140,8 +140,8 @@ TEST_CASE("choose_capacities: bad arguments are named") {
     return ballast_test::refusal([&] { return ballast::choose_capacities(data.view(), s); });
   };
   CHECK(refused({.ranks = 0}) == "ranks = 0 must be positive");
-  CHECK(refused({.start = 0}) == "start = 0 must be positive");
-  CHECK(refused({.most_trials = 0}) == "most_trials = 0 must be positive");
+  CHECK(refused({.tuning = {.start = 0}}) == "start = 0 must be positive");
+  CHECK(refused({.tuning = {.most_trials = 0}}) == "most_trials = 0 must be positive");
   CHECK(refused({.samples_per_pack_least = 6}) == "samples_per_pack_least = 6.000000 must not exceed samples_per_pack_most = 5.000000");
   CHECK(refused({.sampling = {.rounds = 0}}) == "rounds = 0 must be positive");
   CHECK(refused({.sampling = {.filter = {9, 4000}}}) == "filter must be empty: spare sets it");

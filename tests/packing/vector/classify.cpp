@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/packing/vector/capacities.hpp>
+#include <ballast/packing/vector/measures.hpp>
 
 #include "support/catch.hpp"
 #include "support/vector_cases.hpp"

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/balance/detail/replica_layout.hpp>
 #include <ballast/core/config.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/core/search_watch.hpp>
 
 #include <algorithm>
 #include <cstddef>

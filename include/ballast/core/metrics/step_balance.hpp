@@ -49,8 +49,7 @@ struct step_balance {
 /// the unweighted mean over the steps. With tokens as load it is the Dist Balance Ratio (DBR), with sums of squared lengths the Attention
 /// Balance Ratio (ABR). The mean gives cheap and expensive steps the same weight, and ABR ignores all work but attention; `idle()` and
 /// `slowest_over_mean()` under the full cost have neither flaw. In OmniBal's code, the load of a rank is the longest sequence of its
-/// micro-batch, to which the others are padded (`padded_load`), and not the sum; after packing the two agree.
-///
+/// micro-batch, to which the others are padded, and not the sum; after packing the two agree.
 ///
 /// @param loads    one entry for each rank of each step, step after step; none negative
 /// @param ranks    number of ranks in a step, at least 1; must divide the number of loads
@@ -99,11 +98,6 @@ template <class = when_called>
   for (std::size_t i = 0; i < lengths.size(); ++i) add_checked(sum, lengths[i], "lengths", i);
   return sum;
 }
-/// @brief Load of a rank as OmniBal's code computes it. @param lengths samples of the rank's micro-batch
-/// @return the longest length, to which all samples are padded
-[[nodiscard]] inline std::int64_t padded_load(std::span<std::int64_t const> lengths) {
-  return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
-}
 /// @brief Load of a rank in attention, as ABR counts it. @param lengths samples of the rank's packs
 /// @return the sum of their squared lengths
 /// @throws invalid_input if a length is negative or above 3037000499, or the sum reaches 2^63
@@ -127,7 +121,7 @@ template <class = when_called>
 /// HBP, arXiv 2503.07680, section 4.
 [[nodiscard]] inline double communication_ratio(std::span<std::int64_t const> communicated, std::span<std::int64_t const> tokens) {
   require(communicated.size() == tokens.size(),
-          [&] { return std::to_string(communicated.size()) + " communicated entries for " + std::to_string(tokens.size()) + " steps"; });
+          [&] { return sentence(communicated.size(), " communicated entries for ", tokens.size(), " steps"); });
   double sum = 0;
   for (std::size_t s = 0; s < tokens.size(); ++s)
     if (tokens[s] != 0) sum += static_cast<double>(communicated[s]) / static_cast<double>(tokens[s]);
@@ -166,7 +160,7 @@ template <index_type Index>
   for (auto const batch : micro_batches) {
     std::int64_t longest = 0, padded = 0, tokens = 0;
     for (auto const i : batch) {
-      require(i < lengths.size(), [&] { return "a micro-batch holds " + std::to_string(i) + ", which is no sample"; });
+      require(i < lengths.size(), [&] { return sentence("a micro-batch holds ", i, ", which is no sample"); });
       longest = (std::max)(longest, lengths[static_cast<std::size_t>(i)]);
       add_checked(tokens, lengths[static_cast<std::size_t>(i)], "lengths", static_cast<std::size_t>(i));
     }

@@ -25,18 +25,18 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// Throws unless members are samples, their lengths are positive, and `T` can address the tokens. Returns the number of tokens, padding
-/// included. `name()` names the pack.
-template <token_offset T, pack_range P, length_range R, class Name>
-std::uint64_t require_addressable(P const& pack, R const& lengths, std::int64_t multiple, Name const& name) {
+/// included. The message names the number of the pack if it is not negative.
+template <token_offset T, pack_range P, length_range R>
+std::uint64_t require_addressable(P const& pack, R const& lengths, std::int64_t multiple, std::int64_t number = -1) {
+  auto const name = [&] { return number < 0 ? std::string("the pack") : sentence("pack ", number); };
   constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<T>::max)());
   constexpr auto top = std::uint64_t{1} << 63;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const length_at = read_by_position(lengths);
   std::uint64_t total = 0;  // stops at `top`
   for (auto const member : pack) {
-    require(std::cmp_greater_equal(member, 0) && std::cmp_less(member, n), [&] {
-      return "cu_seqlens: " + name() + " holds member " + std::to_string(member) + ", but there are " + std::to_string(n) + " lengths";
-    });
+    require(std::cmp_greater_equal(member, 0) && std::cmp_less(member, n),
+            [&] { return sentence("cu_seqlens: ", name(), " holds member ", member, ", but there are ", n, " lengths"); });
     auto const length = length_at[static_cast<std::size_t>(member)];
     require(std::cmp_greater(length, 0) && std::in_range<std::int64_t>(length),
             [&] { return entry("lengths", static_cast<std::uint64_t>(member), length) + " must be positive and below 2^63"; });
@@ -44,8 +44,8 @@ std::uint64_t require_addressable(P const& pack, R const& lengths, std::int64_t 
     total = tokens < top - total ? total + tokens : top;
   }
   require(total <= most, [&] {
-    return "cu_seqlens: " + name() + " holds " + (total == top ? "2^63 or more" : std::to_string(total)) + " tokens, more than a " +
-           std::to_string(8 * sizeof(T)) + "-bit cu_seqlens can address" + (sizeof(T) < 8 ? "; use std::int64_t" : "");
+    return sentence("cu_seqlens: ", name(), " holds ", (total == top ? "2^63 or more" : std::to_string(total)), " tokens, more than a ",
+                    8 * sizeof(T), "-bit cu_seqlens can address", (sizeof(T) < 8 ? "; use std::int64_t" : ""));
   });
   return total;
 }
@@ -63,11 +63,10 @@ void write_cu_seqlens(P const& pack, R const& lengths, std::int64_t multiple, T*
 }
 
 inline void require_multiple(std::int64_t multiple) {
-  require(multiple > 0, [&] { return "multiple = " + std::to_string(multiple) + " must be positive"; });
+  require(multiple > 0, [&] { return sentence("multiple = ", multiple, " must be positive"); });
 }
 inline void require_room(std::size_t have, std::size_t need, char const* what) {
-  require(have == need,
-          [&] { return std::string(what) + ": out has " + std::to_string(have) + " elements, " + std::to_string(need) + " are written"; });
+  require(have == need, [&] { return sentence(what, ": out has ", have, " elements, ", need, " are written"); });
 }
 
 /// Throws unless the range starts at 0 and never decreases, and `T` can number its tokens.
@@ -76,20 +75,17 @@ template <token_offset T, cu_seqlens_range C>
   auto const cu = std::span<std::ranges::range_value_t<C const> const>(range);
   require(!cu.empty() && cu[0] == 0, [&] { return std::string(name) + " must start with 0"; });
   for (std::size_t i = 1; i < cu.size(); ++i)
-    require(cu[i - 1] <= cu[i], [&] { return entry(name, i, cu[i]) + " is below its predecessor " + std::to_string(cu[i - 1]); });
-  require(std::in_range<T>(cu.back()), [&] {
-    return std::string(name) + " addresses " + std::to_string(cu.back()) + " tokens, more than " + std::to_string(8 * sizeof(T)) +
-           " bits can; use std::int64_t";
-  });
+    require(cu[i - 1] <= cu[i], [&] { return sentence(entry(name, i, cu[i]), " is below its predecessor ", cu[i - 1]); });
+  require(std::in_range<T>(cu.back()),
+          [&] { return sentence(name, " addresses ", cu.back(), " tokens, more than ", 8 * sizeof(T), " bits can; use std::int64_t"); });
   return cu;
 }
 
 /// Throws unless a row can hold the sequences.
 template <token_offset T>
 void require_row(std::span<T const> cu, std::size_t row, char const* name) {
-  require(std::cmp_greater_equal(row, cu.back()), [&] {
-    return std::string(name) + ": a row of " + std::to_string(row) + " tokens is too short for sequences of " + std::to_string(cu.back());
-  });
+  require(std::cmp_greater_equal(row, cu.back()),
+          [&] { return sentence(name, ": a row of ", row, " tokens is too short for sequences of ", cu.back()); });
 }
 
 }  // namespace ballast::inline v0_2::detail

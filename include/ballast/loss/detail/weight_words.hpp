@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 /// @file
 /// @brief The words of totals and the parts of a weight, computed by the same code on host and device; faults are values, not exceptions.
@@ -54,7 +53,7 @@ struct weight_request {
 };
 [[nodiscard]] constexpr weight_request request_of(loss_normaliser const& normaliser, std::uint64_t power, gradient_path const& path) {
   auto const per_length = normaliser.divisor == loss_divisor::length || normaliser.divisor == loss_divisor::sequence_length;
-  require(!per_length || normaliser.length > 0, [&] { return "length = " + std::to_string(normaliser.length) + " must be positive"; });
+  require(!per_length || normaliser.length > 0, [&] { return sentence("length = ", normaliser.length, " must be positive"); });
   return {normaliser, power, path.averaged_over(), path.ranks, path.micro_batches, path.divides_by_tokens};
 }
 

@@ -30,8 +30,7 @@ template <class Lengths>
 template <index_type Index, length_range R>
 [[nodiscard]] std::size_t indexable_size(R const& lengths) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  require(n <= std::uint64_t{(std::numeric_limits<Index>::max)()},
-          [&] { return sentence(n, " samples need a 64-bit index: call with <std::uint64_t>"); });
+  require_index<Index>(n, "samples");
   return n;
 }
 
@@ -87,8 +86,7 @@ std::int64_t fit_samples(Lengths const& length_at, std::size_t n, packing_option
   std::uint64_t extra = 0;
   if (o.oversize == oversize::split)
     for (std::size_t i = 0; i < n; ++i) extra += static_cast<std::uint64_t>((static_cast<std::int64_t>(length_at[i]) - 1) / largest);
-  require(extra <= (std::numeric_limits<index>::max)() - n,
-          [&] { return sentence(n + extra, " pieces need a 64-bit index: call with <std::uint64_t>"); });
+  require_index<index>(n + extra, "pieces");
 
   std::int64_t lost = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -102,10 +100,9 @@ std::int64_t fit_samples(Lengths const& length_at, std::size_t n, packing_option
     switch (o.oversize) {
       case oversize::reject:
         require(false, [&] {
-          return entry() + (in_tokens ? "" : ", cost " + std::to_string(needs) + ",") + " exceeds capacity " +
-                 std::to_string(round_down(o.capacity, o.pack_multiple)) +
-                 (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
-                 " (see oversize policy)";
+          return sentence(
+              entry(), in_tokens ? "" : sentence(", cost ", needs, ","), " exceeds capacity ", round_down(o.capacity, o.pack_multiple),
+              o.sample_multiple > 1 ? sentence(" when rounded up to a multiple of ", o.sample_multiple) : "", " (see oversize policy)");
         });
         break;
       case oversize::set_aside:

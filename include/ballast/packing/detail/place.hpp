@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/driver.hpp>
-#include <ballast/packing/detail/pairing_heap.hpp>
 #include <ballast/packing/detail/room_index.hpp>
 #include <ballast/packing/detail/scatter.hpp>
 
@@ -18,6 +17,8 @@ namespace ballast::inline v0_2::detail {
 
 /// Items in the given order.
 struct given_order {
+  std::size_t count;
+  [[nodiscard]] std::size_t size() const noexcept { return count; }
   [[nodiscard]] std::size_t operator[](std::size_t position) const noexcept { return position; }
 };
 
@@ -199,5 +200,16 @@ class worst_fit_rule {
   std::uint64_t opened_ = 0;
   std::vector<open_pack> open_;  // a heap with the emptiest pack in front
 };
+
+/// Packs the items of an order by a rule.
+template <class Rule, class Weights, class Order, index_type Index>
+void place_by(packing_items<Weights> const& items, Order const& order, groups<Index>& packs) {
+  Rule rule(items);
+  placer<Index>{}(items, order, 0, order.size(), rule, packs);
+}
+template <class Weights, class Order, index_type Index>
+void place_by_best_fit(packing_items<Weights> const& items, Order const& order, groups<Index>& packs) {
+  with_best_fit(items, [&](auto& rule) { placer<Index>{}(items, order, 0, order.size(), rule, packs); });
+}
 
 }  // namespace ballast::inline v0_2::detail

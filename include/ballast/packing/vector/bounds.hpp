@@ -30,13 +30,7 @@ namespace detail {
       entries.emplace_back(value, classes.counts[c]);
   std::sort(entries.begin(), entries.end());
   histogram h;
-  for (auto const& [value, count] : entries) {
-    if (h.lengths.empty() || h.lengths.back() != value) {
-      h.lengths.push_back(value);
-      h.counts.push_back(0);
-    }
-    h.counts.back() += count;
-  }
+  for (auto const& [value, count] : entries) h.append(value, count);
   return h;
 }
 

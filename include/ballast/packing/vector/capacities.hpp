@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/packing/vector/detail/class_builder.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/rank_distance.hpp>
@@ -22,30 +20,21 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Sorts samples into classes of samples that agree in every measure.
-///
-/// @tparam Index  type of the sample indices
-/// @param samples  any number of samples
-/// @return the classes, ascending, and the samples of each class
-/// @throws invalid_input for a negative measure, a sample whose measures are all 0, or a sum of 2^63 or more
-/// @par Complexity
-/// O(n) if the product of the measures' ranges is at most 8 n, otherwise O(n log n).
-template <index_type Index = std::uint32_t>
-[[nodiscard]] classified_samples<Index> classify(sample_measures const& samples) {
-  require_valid(samples);
-  return detail::classify<Index>(samples, false, [](std::size_t) { return true; });
-}
+/// @brief How `choose_capacities` tries capacities.
+struct capacity_tuning {
+  std::int64_t start = 4096;       ///< capacity of measure 1 in the first trial, at least 1
+  std::uint32_t most_trials = 32;  ///< largest number of trials, at least 1
+};
 
 /// @brief Options of `choose_capacities`.
 struct capacity_search {
   std::uint64_t ranks = 8;            ///< packs of a step, at least 1
   double samples_per_pack_least = 4;  ///< least wanted mean number of samples in a pack
   double samples_per_pack_most = 5;   ///< largest wanted mean number of samples in a pack
-  std::int64_t start = 4096;          ///< capacity of measure 1 in the first trial, at least 1
-  std::uint32_t most_trials = 32;     ///< largest number of trials, at least 1
   std::int64_t spare = 128;           ///< a pack with at most this much room in measure 1 is full
   sampling_options sampling{};        ///< rounds, finish and kept round of the packings; the filter must be empty: `spare` sets it
   std::uint64_t seed = 0;             ///< seed of the packings
+  capacity_tuning tuning{};           ///< what is seldom set
 };
 
 /// @brief One pair of capacities, with figures of the packs.
@@ -72,11 +61,11 @@ struct capacity_choice {
 namespace detail {
 inline void require_valid(capacity_search const& search) {
   require(search.ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
-  require(search.start > 0, [&] { return "start = " + std::to_string(search.start) + " must be positive"; });
-  require(search.most_trials > 0, [] { return std::string("most_trials = 0 must be positive"); });
+  require(search.tuning.start > 0, [&] { return sentence("start = ", search.tuning.start, " must be positive"); });
+  require(search.tuning.most_trials > 0, [] { return std::string("most_trials = 0 must be positive"); });
   require(search.samples_per_pack_least <= search.samples_per_pack_most, [&] {
-    return "samples_per_pack_least = " + std::to_string(search.samples_per_pack_least) +
-           " must not exceed samples_per_pack_most = " + std::to_string(search.samples_per_pack_most);
+    return sentence("samples_per_pack_least = ", std::to_string(search.samples_per_pack_least),
+                    " must not exceed samples_per_pack_most = ", std::to_string(search.samples_per_pack_most));
   });
   require(search.sampling.rounds > 0, [] { return std::string("rounds = 0 must be positive"); });
   require(search.sampling.filter.empty(), [] { return std::string("filter must be empty: spare sets it"); });
@@ -104,7 +93,7 @@ inline void require_valid(capacity_search const& search) {
 /// padding ratio, which is 0 for packs.
 template <class = when_called>
 [[nodiscard]] inline capacity_choice choose_capacities(sample_measures const& samples, capacity_search const& search = {}) {
-  require(samples.measures() == 2, [&] { return std::to_string(samples.measures()) + " measures, but capacities are chosen for 2"; });
+  require(samples.measures() == 2, [&] { return sentence(samples.measures(), " measures, but capacities are chosen for 2"); });
   require(samples.size() > 0, [] { return std::string("samples are needed to choose capacities"); });
   detail::require_valid(search);
   auto const classes = classify<std::uint64_t>(samples).classes;
@@ -143,8 +132,8 @@ template <class = when_called>
     return holds(out.trials.back());
   };
 
-  auto first = (std::max)(search.start / step, largest[0]), second = (std::max)(search.start, largest[1]);
-  auto const more_to_try = [&] { return out.trials.size() < search.most_trials; };
+  auto first = (std::max)(search.tuning.start / step, largest[0]), second = (std::max)(search.tuning.start, largest[1]);
+  auto const more_to_try = [&] { return out.trials.size() < search.tuning.most_trials; };
   if (try_one(first, second) <= 0) {
     while (more_to_try() && out.trials.back().packs > 1 && first < most && second < most - step)
       if (try_one(++first, second += step) > 0) break;

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,62 +30,28 @@ namespace detail {
 /// Which samples exceed a capacity.
 template <class = when_called>
 [[nodiscard]] inline std::vector<bool> above_capacity(sample_measures const& samples, vector_packing_options const& o) {
-  require(o.capacity.size() == samples.measures(), [&] {
-    return std::to_string(samples.measures()) + " measures need as many capacities, not " + std::to_string(o.capacity.size());
-  });
+  require(o.capacity.size() == samples.measures(),
+          [&] { return sentence(samples.measures(), " measures need as many capacities, not ", o.capacity.size()); });
   require(std::all_of(o.capacity.begin(), o.capacity.end(), [](auto c) { return c > 0; }) && o.pack_count_multiple > 0,
           [] { return std::string("every capacity and pack_count_multiple must be positive"); });
   std::vector<bool> above(samples.size());
   for (std::size_t i = 0; i < samples.size(); ++i)
     for (std::size_t m = 0; m < samples.measures(); ++m) {
       auto const value = samples.column(m)[i];
-      require(value >= 0, [&] { return entry(("measures[" + std::to_string(m) + "]").c_str(), i, value) + " must not be negative"; });
+      require(value >= 0, [&] { return sentence("measures[", m, "][", i, "] = ", value, " must not be negative"); });
       if (value > o.capacity[m]) above[i] = true;
     }
   return above;
 }
 
-/// The first rule that the packs break.
 template <index_type Index>
-[[nodiscard]] verdict check_groups(groups<Index> const& packs, sample_measures const& samples, vector_packing_options const& o,
-                                   std::vector<bool> const& above) {
-  using broken = packing_fault;
-  auto const& offsets = packs.offsets;
-  auto const& members = packs.members;
-  if (auto const v = check_offsets(offsets, members.size()); !v.valid()) return v;
-
-  auto const aside = o.oversize == oversize::set_aside;
-  std::vector<bool> seen(samples.size());
-  std::vector<std::uint64_t> load(samples.measures());
-  for (std::size_t g = 0; g < packs.size(); ++g) {
-    std::fill(load.begin(), load.end(), 0);
-    auto const size = offsets[g + 1] - offsets[g];
-    bool alone = false;  // whether the pack is one sample above a capacity, which the policy allows
-    for (auto j = offsets[g]; j < offsets[g + 1]; ++j) {
-      auto const member = std::uint64_t{members[static_cast<std::size_t>(j)]};
-      if (member >= seen.size()) return {broken::member_out_of_range, j, member, seen.size()};
-      auto const i = static_cast<std::size_t>(member);
-      if (seen[i]) return {broken::sample_twice, member, g, 0};
-      seen[i] = true;
-      for (std::size_t m = 0; m < load.size(); ++m) {
-        auto const value = static_cast<std::uint64_t>(samples.column(m)[i]);
-        auto const most = static_cast<std::uint64_t>(o.capacity[m]);
-        if (aside && value > most) return {broken::sample_unwanted, member, value, most};
-        load[m] += (std::min)(value, (std::numeric_limits<std::uint64_t>::max)() - load[m]);
-      }
-      alone = o.oversize == oversize::alone && above[i] && size == 1;
-    }
-    if (size == 0) return {broken::empty_pack, g, 0, 1};
-    if (o.max_samples != 0 && size > o.max_samples) return {broken::too_many_samples, g, size, o.max_samples};
-    for (std::size_t m = 0; m < load.size(); ++m)
-      if (std::cmp_greater(load[m], o.capacity[m]) && !alone) return {broken::overfull_pack, g, load[m], o.capacity[m]};
-  }
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    if (!seen[i] && !(aside && above[i])) return {broken::sample_missing, i, 0, 1};
-  if (packs.size() % o.pack_count_multiple != 0) return {broken::no_multiple, 0, packs.size(), o.pack_count_multiple};
-  return {};
+[[nodiscard]] verdict check_groups(groups<Index> const& packs, sample_measures const& samples, vector_packing_options const& o) {
+  std::vector<std::uint64_t> const capacity(o.capacity.begin(), o.capacity.end());
+  auto const v = check_members(packs, samples.size(), std::span(capacity), o.max_samples, o.oversize,
+                               [&](std::size_t i, std::size_t m) { return static_cast<std::uint64_t>(samples.column(m)[i]); });
+  if (!v.valid() || packs.size() % o.pack_count_multiple == 0) return v;
+  return {packing_fault::no_multiple, 0, packs.size(), o.pack_count_multiple};
 }
-
 }  // namespace detail
 
 /// @brief Checks a packing of samples with several measures, given as groups of sample indices, against the definition of a valid packing.
@@ -104,7 +70,8 @@ template <index_type Index>
 /// O((samples + members) measures).
 template <index_type Index>
 [[nodiscard]] verdict check_packing(groups<Index> const& packs, sample_measures const& samples, vector_packing_options const& options) {
-  return detail::check_groups(packs, samples, options, detail::above_capacity(samples, options));
+  (void)detail::above_capacity(samples, options);  // throws for measures that are not valid
+  return detail::check_groups(packs, samples, options);
 }
 
 /// @brief Checks the result of a packer: its packs, and the figures it gives about them.
@@ -134,7 +101,7 @@ template <index_type Index>
     if (!plan.packs.empty()) return {broken::packs_without_plan, 0, plan.packs.size(), 0};
     return {};
   }
-  if (auto const v = detail::check_groups(plan.packs, samples, options, above); !v.valid()) return v;
+  if (auto const v = detail::check_groups(plan.packs, samples, options); !v.valid()) return v;
   for (std::size_t m = 0; m < samples.measures(); ++m) {
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < samples.size(); ++i)

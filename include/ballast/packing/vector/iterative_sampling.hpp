@@ -5,7 +5,6 @@
 #include <ballast/core/groups.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/detail/shuffle.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/sampled_packs.hpp>

@@ -17,7 +17,6 @@
 #include <limits>
 #include <span>
 #include <utility>
-#include <vector>
 
 /// @file
 /// @brief Packing of samples with several measures by column generation: optimal or close to it, with a lower bound that shows it.

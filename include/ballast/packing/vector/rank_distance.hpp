@@ -5,7 +5,6 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/detail/shuffle.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/measures.hpp>
 
@@ -70,7 +69,7 @@ template <index_type Index>
 [[nodiscard]] std::vector<double> rank_distances(groups<Index> const& packs, sample_measures const& samples, std::uint64_t ranks) {
   require(ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
   for (auto const i : packs.members)
-    require(i < samples.size(), [&] { return "a pack holds " + std::to_string(i) + ", which is not the index of a sample"; });
+    require(i < samples.size(), [&] { return sentence("a pack holds ", i, ", which is not the index of a sample"); });
   auto const whole = static_cast<std::size_t>(packs.size() - packs.size() % ranks);
   std::vector<double> distances;
   for (std::size_t m = 0; m < samples.measures(); ++m) {

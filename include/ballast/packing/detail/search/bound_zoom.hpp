@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/pooled_memory.hpp>
-#include <ballast/packing/detail/search/dual_bound.hpp>
+#include <ballast/packing/detail/search/band_master.hpp>
+#include <ballast/packing/detail/search/length_bands.hpp>
 #include <ballast/packing/detail/search/length_shape.hpp>
-#include <ballast/packing/detail/search/zoomed_borders.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,6 +12,31 @@
 #include <utility>
 
 namespace ballast::inline v0_2::detail {
+
+/// Lengths divided by a unit and rounded down. Lengths that become 0 are left out. Both only make packing easier, so lower bounds stay
+/// valid.
+struct coarse_lengths {
+  class_table classes;
+  pooled_vector<std::uint32_t> class_of;  // class of each length; `none` if it became 0
+  std::int64_t capacity;
+  static constexpr std::uint32_t none = 0xffffffffU;
+
+  coarse_lengths(histogram const& lengths, std::int64_t full_capacity, std::int64_t unit) : capacity(full_capacity / unit) {
+    for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
+      auto const size = lengths.lengths[i] / unit;
+      if (size == 0) {
+        class_of.push_back(none);
+        continue;
+      }
+      if (classes.size.empty() || classes.size.back() != size) {
+        classes.size.push_back(size);
+        classes.count.push_back(0);
+      }
+      classes.count.back() += lengths.counts[i];
+      class_of.push_back(static_cast<std::uint32_t>(classes.size.size() - 1));
+    }
+  }
+};
 
 /// The lower bound of the linear program. Bands of lengths are refined where the dual values bend, since optimal dual values have few break
 /// points.
@@ -62,14 +87,8 @@ class bound_zoom {
   // Stores a pattern of lengths as a pattern of classes.
   void keep(std::span<pattern_item const> pattern) {
     pooled_vector<pattern_item> out;
-    for (auto const& [k, copies] : pattern) {
-      auto const c = coarse_.class_of[k];
-      if (c == coarse_lengths::none) continue;
-      if (!out.empty() && out.back().item_class == c)
-        out.back().copies += copies;
-      else
-        out.push_back({c, copies});
-    }
+    for (auto const& [k, copies] : pattern)
+      if (auto const c = coarse_.class_of[k]; c != coarse_lengths::none) add_copies(out, c, copies);
     if (!out.empty()) patterns_.push_back(out, 1);
   }
 

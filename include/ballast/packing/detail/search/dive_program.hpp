@@ -2,12 +2,13 @@
 #pragma once
 #include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/band_master.hpp>
+#include <ballast/packing/detail/search/length_bands.hpp>
 #include <ballast/packing/detail/search/pack_drawer.hpp>
-#include <ballast/packing/detail/search/zoomed_borders.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -96,10 +97,7 @@ class dive_program {
       auto const c = class_of_[p] != none ? class_of_[p] : class_below(p);
       if (c == none) continue;
       room -= classes_.size[c] * copies;
-      if (!pattern_.empty() && pattern_.back().item_class == c)
-        pattern_.back().copies += copies;
-      else
-        pattern_.push_back({c, copies});
+      add_copies(pattern_, c, copies);
     }
     if (!pattern_.empty() && (Shape::one_slice || room >= 0)) program.add(pattern_);
   }
@@ -159,30 +157,8 @@ class dive_program {
     return zoomed_borders(program, classes_, knapsack, rule, 160, 12, [&](auto c) { return slice_[c] != slice_[c - 1]; });
   }
   /// New borders at which the solution covers the classes of a band most unevenly.
-  [[nodiscard]] pooled_vector<std::uint32_t> worst_fits(master const& program, std::size_t most) const {
-    pooled_vector<double> excess(classes_.count.begin(), classes_.count.end());
-    program.program().for_each_basic([&](std::size_t j, double x) {
-      for (auto const& [c, copies] : program.patterns()[j]) excess[c] = plus_product(excess[c], -x, copies);
-    });
-    pooled_vector<std::pair<double, std::uint32_t>> found;
-    auto const& borders = program.borders();
-    for (std::size_t g = 0; g < program.bands(); ++g) {
-      double sum = 0, worst = 0;
-      std::uint32_t at = 0;
-      for (auto c = borders[g]; c + 1 < borders[g + 1]; ++c) {
-        sum += excess[c];
-        auto const off = sum < 0 ? -sum : sum;
-        if (off > worst) {
-          worst = off;
-          at = c + 1;
-        }
-      }
-      if (at != 0) found.emplace_back(-worst * static_cast<double>(classes_.size[borders[g + 1] - 1] - classes_.size[borders[g]]), at);
-    }
-    std::sort(found.begin(), found.end());
-    pooled_vector<std::uint32_t> out;
-    for (std::size_t i = 0; i < (std::min)(most, found.size()); ++i) out.push_back(found[i].second);
-    return out;
+  [[nodiscard]] pooled_vector<std::uint32_t> worst_fits(master const& program, knapsack_type const& knapsack, std::size_t most) const {
+    return uneven_points(program, classes_, knapsack, 2, most);
   }
 
  private:
@@ -220,5 +196,43 @@ class dive_program {
   pooled_vector<std::uint32_t> slice_, first_, class_of_;  // slice and first position of each class; class of each position
   pooled_vector<pattern_item> pattern_;
 };
+
+/// The result of the linear program with one row for each position: a plan of its integer part, the remaining samples and the lower bound.
+struct exact_start {
+  pooled_patterns whole;               ///< patterns of positions: the solution, rounded down
+  pooled_vector<std::uint64_t> rest;   ///< remaining samples of each position
+  pooled_vector<std::int64_t> worths;  ///< dual value of a sample of each position, in units of `1 / value_one`
+  pooled_patterns tight;               ///< patterns that the solution uses or nearly uses
+  dual_proof proof;
+};
+
+/// Solves the linear program for few positions, no two of which agree in all measures. `known` are patterns of a plan, which save most of
+/// the pivots.
+template <class Shape>
+[[nodiscard]] exact_start start_from_exact_classes(Shape const& samples, pooled_patterns const& known, search_budget& budget) {
+  pooled_vector<std::uint32_t> all(samples.positions());
+  std::iota(all.begin(), all.end(), 0U);
+  dive_program<Shape> lp(samples, all, samples.counts(), samples.capacity, dive_program<Shape>::rounding::down);
+  auto knapsack = lp.knapsack();
+  auto program = lp.program(knapsack, lp.cut(all.size(), {}, {}));
+  program.add_uniform_patterns(static_cast<std::uint64_t>(samples.capacity));
+  for (std::size_t p = 0; p < known.size(); ++p) lp.add(program, known[p]);
+  program.solve(200, budget);
+
+  exact_start out;
+  out.rest.assign(samples.counts().begin(), samples.counts().end());
+  program.program().for_each_basic([&](std::size_t j, double x) {
+    auto const pattern = program.patterns()[j];
+    auto packs = x <= 0 ? 0 : static_cast<std::uint64_t>((std::min)(x + 1e-6, 1e15));
+    for (auto const& [p, copies] : pattern) packs = (std::min)(packs, out.rest[p] / copies);
+    if (packs == 0) return;
+    for (auto const& [p, copies] : pattern) out.rest[p] -= packs * copies;
+    out.whole.push_back(pattern, packs);
+  });
+  out.worths.assign(program.values().begin(), program.values().end());
+  out.tight = lp.tight_patterns(program, 0.01);
+  out.proof = prove(knapsack, samples.counts(), program.values(), budget);
+  return out;
+}
 
 }  // namespace ballast::inline v0_2::detail

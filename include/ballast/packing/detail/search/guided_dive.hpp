@@ -106,7 +106,7 @@ class guided_dive {
     for (std::size_t p = 0; p < fit_.size(); ++p) lp.add(*program, fit_[p]);
     for (std::size_t p = 0; p < known_.size(); ++p) lp.add(*program, known_[p]);
     program->solve(60, budget_);
-    if (auto const splits = lp.worst_fits(*program, few ? 8 : 16); !splits.empty()) {
+    if (auto const splits = lp.worst_fits(*program, knapsack, few ? 8 : 16); !splits.empty()) {
       auto borders = program->borders();
       add_borders(borders, splits);
       auto const tight = lp.tight_patterns(*program, 0.02);

@@ -108,11 +108,7 @@ class pack_knapsack {
     }
     std::sort(chosen_.begin(), chosen_.end(), std::greater<>{});
     out.clear();
-    for (auto const k : chosen_)
-      if (!out.empty() && out.back().item_class == k)
-        ++out.back().copies;
-      else
-        out.push_back({k, 1});
+    for (auto const k : chosen_) add_copies(out, k);
     return work;
   }
 

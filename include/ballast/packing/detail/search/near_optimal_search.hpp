@@ -4,9 +4,8 @@
 #include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/bound_zoom.hpp>
 #include <ballast/packing/detail/search/coarse_classes.hpp>
-#include <ballast/packing/detail/search/exact_classes.hpp>
+#include <ballast/packing/detail/search/dive_program.hpp>
 #include <ballast/packing/detail/search/length_rest.hpp>
-#include <ballast/packing/detail/search/loose_packs.hpp>
 #include <ballast/packing/detail/search/pair_concentration.hpp>
 #include <ballast/packing/detail/search/random_fill.hpp>
 #include <ballast/packing/detail/search/ruin_recreate.hpp>
@@ -26,21 +25,9 @@ template <class = when_called>
 class near_optimal_search {
  public:
   /// `best_fit` must have planned the lengths.
-  near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns<>& best_fit, search_limits const& limits,
-                      search_tuning const& tuning = default_tuning)
-      : lengths_(lengths),
-        capacity_(capacity),
-        shape_{lengths, capacity},
-        own_budget_(limits),
-        budget_(*own_budget_),
-        best_fit_(best_fit),
-        tuning_(tuning) {}
-  /// As a part of a larger search, with the budget of that search.
   near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns<>& best_fit, search_budget& budget,
                       search_tuning const& tuning)
       : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(budget), best_fit_(best_fit), tuning_(tuning) {}
-  near_optimal_search(near_optimal_search const&) = delete;  // it refers to its own budget
-  near_optimal_search& operator=(near_optimal_search const&) = delete;
 
   /// `bound` is the best lower bound by formula. With a `goal`, a plan is also good enough if its gap to that number of packs is small
   /// enough.
@@ -79,7 +66,6 @@ class near_optimal_search {
   [[nodiscard]] pooled_patterns& patterns() noexcept { return best_; }
   [[nodiscard]] packs_needed const& bound() const noexcept { return bound_; }
   [[nodiscard]] dual_proof& proof() noexcept { return proof_; }
-  [[nodiscard]] search_budget const& budget() const noexcept { return budget_; }
 
  private:
   [[nodiscard]] bool open() {
@@ -250,7 +236,6 @@ class near_optimal_search {
   histogram const& lengths_;
   std::int64_t capacity_;
   length_shape shape_;
-  std::optional<search_budget> own_budget_;
   search_budget& budget_;
   best_fit_patterns<>& best_fit_;
   search_tuning const& tuning_;

@@ -2,16 +2,68 @@
 #pragma once
 #include <ballast/core/random.hpp>
 #include <ballast/core/search_watch.hpp>
+#include <ballast/core/version.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
-#include <ballast/packing/detail/search/loose_packs.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
-#include <ballast/packing/detail/search/subset_sums.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace ballast::inline v0_2::detail {
+
+/// The subset sums of items up to a limit, as bits, and the item that first reached each sum.
+class subset_sums {
+ public:
+  static constexpr std::uint32_t taken = 0xffffffffU;
+
+  /// Starts again without items.
+  void reset(std::size_t most) {
+    most_ = most;
+    reachable_.assign(most / 64 + 1, 0);
+    reachable_[0] = 1;
+    reached_by_.resize(64 * reachable_.size());
+  }
+  /// The work of one `add`.
+  [[nodiscard]] std::size_t words() const noexcept { return reachable_.size(); }
+  [[nodiscard]] bool reaches(std::size_t sum) const { return (reachable_[sum / 64] >> sum % 64 & 1U) != 0; }
+  /// The largest sum.
+  [[nodiscard]] std::size_t best() const {
+    auto sum = most_;
+    while (!reaches(sum)) --sum;
+    return sum;
+  }
+  /// Moves the items of the largest sum to `chosen`, with `taken` in their places; returns the sum. Item i is a sample of class items[i].
+  [[nodiscard]] std::int64_t take_best(stock const& samples, pooled_vector<std::uint32_t>& items,
+                                       pooled_vector<std::uint32_t>& chosen) const {
+    auto const all = best();
+    for (auto sum = all; sum != 0;) {  // earlier items than the one that reached a sum reach the sum without it
+      auto& item = items[reached_by_[sum]];
+      sum -= static_cast<std::size_t>(samples.length(item));
+      chosen.push_back(std::exchange(item, taken));
+    }
+    return static_cast<std::int64_t>(all);
+  }
+
+  /// Adds item `i`, which may be used once.
+  void add(std::uint32_t i, std::size_t length) {
+    auto const jump = length / 64, shift = length % 64;
+    for (auto w = reachable_.size(); w-- > jump;) {  // in descending order, so that no sum uses the item twice
+      auto moved = reachable_[w - jump] << shift;
+      if (shift != 0 && w > jump) moved |= reachable_[w - jump - 1] >> (64 - shift);
+      auto fresh = moved & ~reachable_[w];
+      reachable_[w] |= fresh;
+      for (; fresh != 0; fresh &= fresh - 1) reached_by_[w * 64 + static_cast<std::size_t>(std::countr_zero(fresh))] = i;
+    }
+  }
+
+ private:
+  std::size_t most_ = 0;
+  pooled_vector<std::uint64_t> reachable_;
+  pooled_vector<std::uint32_t> reached_by_;
+};
 
 /// Fills pack after pack: the longest sample first, then samples drawn at random, so that the remaining samples keep their mixture, and the
 /// last few by subset sums, so that the pack is full. If packs hold many samples, or many samples are short, hardly any token stays empty.
@@ -68,26 +120,79 @@ class random_filler {
         drawn_.push_back(take(k));
         work_ += 3 * sums_.words();
       }
-      for (auto sum = sums_.best(); sum != 0;) {
-        auto& k = drawn_[sums_.last_of(sum)];
-        sum -= static_cast<std::size_t>(samples.length(k));
-        room -= samples.length(k);
-        chosen_.push_back(k);
-        k = taken;
-      }
+      room -= sums_.take_best(samples, drawn_, chosen_);
       for (auto const k : drawn_)
-        if (k != taken) samples.put_back(k, 1);
+        if (k != subset_sums::taken) samples.put_back(k, 1);
     }
     for (auto k = samples.last_available(0, samples.classes_within(room)); k != stock::none;
          k = samples.last_available(0, samples.classes_within(room)))
       put(k);
   }
 
-  static constexpr std::uint32_t taken = 0xffffffffU;
   std::int64_t capacity_;
   subset_sums sums_;
   pooled_vector<std::uint32_t> chosen_, drawn_;
   pooled_vector<pattern_item> pattern_;
+  std::uint64_t work_ = 0;
+};
+
+/// Packs the remaining samples pack after pack: the longest sample first, then those samples, tried in random order, that fill the rest
+/// best.
+template <class = when_called>
+class subset_sum_filler {
+ public:
+  explicit subset_sum_filler(std::int64_t capacity) : capacity_(capacity) {}
+
+  /// Takes all samples out of the stock and appends their packs, each as a separate pattern, in at most `most` packs; returns whether these
+  /// were enough.
+  bool run(stock& samples, splitmix64& generator, std::uint64_t most, pooled_patterns& out) {
+    items_.clear();
+    for (auto k = samples.classes(); k-- > 0;)
+      items_.insert(items_.end(), static_cast<std::size_t>(samples.left(k)), static_cast<std::uint32_t>(k));
+    for (std::uint64_t packs = 0; !items_.empty(); ++packs) {
+      if (packs == most) return false;
+      auto const longest = std::min_element(items_.begin(), items_.end(), [](auto a, auto b) { return a > b; });
+      auto room = capacity_ - samples.length(*longest);
+      chosen_.assign(1, *longest);
+      items_.erase(longest);
+      for (auto i = items_.size(); i > 1; --i) std::swap(items_[i - 1], items_[static_cast<std::size_t>(uniform_below(i, generator))]);
+      choose(samples, room);
+      std::sort(chosen_.begin(), chosen_.end(), [](auto a, auto b) { return a > b; });
+      for (auto const k : chosen_) samples.take(k, 1);
+      push_classes(out, chosen_, 1, pattern_);
+    }
+    return true;
+  }
+  [[nodiscard]] std::uint64_t take_work() { return std::exchange(work_, 0); }
+
+ private:
+  static constexpr std::int64_t largest_table = std::int64_t{1} << 18;
+  static constexpr std::size_t most_items = 80;
+
+  // Moves the items that fill `room` best, among the first few of items_, to chosen_, then any items that still fit.
+  void choose(stock const& samples, std::int64_t room) {
+    auto const width = (std::min)(items_.size(), most_items);
+    if (room > 0 && room <= largest_table) {
+      auto const top = static_cast<std::size_t>(room);
+      sums_.reset(top);
+      std::size_t used = 0;
+      for (; used < width && !sums_.reaches(top); ++used)
+        sums_.add(static_cast<std::uint32_t>(used), static_cast<std::size_t>(samples.length(items_[used])));
+      work_ += used * sums_.words() + static_cast<std::uint64_t>(room);
+      room -= sums_.take_best(samples, items_, chosen_);
+    }
+    for (auto& k : items_)
+      if (k != subset_sums::taken && samples.length(k) <= room) {
+        room -= samples.length(k);
+        chosen_.push_back(std::exchange(k, subset_sums::taken));
+      }
+    std::erase(items_, subset_sums::taken);
+  }
+
+  std::int64_t capacity_;
+  pooled_vector<std::uint32_t> items_, chosen_;
+  pooled_vector<pattern_item> pattern_;
+  subset_sums sums_;
   std::uint64_t work_ = 0;
 };
 

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <utility>
 
 namespace ballast::inline v0_2::detail {
@@ -24,10 +23,10 @@ struct found_plan {
   bool complete = true;
 
   /// Takes the plan and the bound of a search, unless a better bound is known.
-  void take(near_optimal_search<>& search) {
+  void take(near_optimal_search<>& search, search_budget const& budget) {
     patterns = std::move(search.patterns());
-    work += search.budget().spent();
-    complete = !search.budget().interrupted();
+    work += budget.spent();
+    complete = !budget.interrupted();
     if (search.bound().packs < bound.packs || search.bound().bound == packing_bound::none) return;
     bound = search.bound();
     if (bound.bound == packing_bound::linear_program) proof = std::move(search.proof());
@@ -56,9 +55,10 @@ template <class = when_called>
   };
   if (best_fit_patterns<> any_number; any_number.plan(weights, capacity) == packs) {  // the limit may not bind
     limits.work /= 2;
-    near_optimal_search<> search(weights, capacity, any_number, limits, tuning);
+    search_budget budget(limits);
+    near_optimal_search<> search(weights, capacity, any_number, budget, tuning);
     search.run(bound_without_limit(weights, capacity, packs));
-    out.take(search);
+    out.take(search, budget);
     if (keeps_limit(out.patterns)) return out;
   }
   pack_patterns start;
@@ -95,12 +95,13 @@ template <class = when_called>
   if (weights.lengths.empty()) return out;
   auto const most = capacity / weights.lengths.front();
   require(most <= (std::numeric_limits<std::uint32_t>::max)(),
-          [&] { return "capacity = " + std::to_string(capacity) + " holds 2^32 samples or more"; });
+          [&] { return sentence("capacity = ", capacity, " holds 2^32 samples or more"); });
   if (max_samples < weights.samples() && max_samples < static_cast<std::uint64_t>(most))
     return search_limited(weights, capacity, max_samples, bound, best_fit, limits, tuning);
-  near_optimal_search<> search(weights, capacity, best_fit, limits, tuning);
+  search_budget budget(limits);
+  near_optimal_search<> search(weights, capacity, best_fit, budget, tuning);
   search.run(max_samples >= weights.samples() ? bound : bound_without_limit(weights, capacity, best_fit.packs()));
-  out.take(search);
+  out.take(search, budget);
   return out;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <ballast/core/search_watch.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
+#include <ballast/packing/detail/search/band_master.hpp>
 #include <ballast/packing/detail/search/dive_program.hpp>
-#include <ballast/packing/detail/search/dual_bound.hpp>
 #include <ballast/packing/detail/search/vector_slices.hpp>
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/random.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
-#include <ballast/packing/detail/search/exact_classes.hpp>
+#include <ballast/packing/detail/search/dive_program.hpp>
 #include <ballast/packing/detail/search/tuning.hpp>
 #include <ballast/packing/detail/search/vector_bound.hpp>
 #include <ballast/packing/detail/search/vector_rest.hpp>
-#include <ballast/packing/detail/shuffle.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
 #include <ballast/packing/vector/bounds.hpp>

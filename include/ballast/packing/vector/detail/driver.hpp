@@ -6,7 +6,6 @@
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/raise_pack_count.hpp>
 #include <ballast/packing/vector/bounds.hpp>
-#include <ballast/packing/vector/detail/class_builder.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
@@ -15,7 +14,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 // The parts that all packers of several measures share: validation, the over-size policy, the limit of samples per pack (as a measure that
@@ -60,8 +58,8 @@ template <index_type Index, class Solve>
     for (std::size_t i = 0; i < n; ++i) {
       if (samples.column(m)[i] <= o.capacity[m]) continue;
       require(o.oversize != oversize::reject, [&] {
-        return sentence(entry(("measures[" + std::to_string(m) + "]").c_str(), i, samples.column(m)[i]), " exceeds ",
-                        entry("capacity", m, o.capacity[m]), " (see oversize policy)");
+        return sentence("measures[", m, "][", i, "] = ", samples.column(m)[i], " exceeds ", entry("capacity", m, o.capacity[m]),
+                        " (see oversize policy)");
       });
       too_large[i] = true;
     }

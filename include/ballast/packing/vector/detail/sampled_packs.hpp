@@ -3,7 +3,6 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/detail/shuffle.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
@@ -46,13 +45,7 @@ inline void append_packs(groups<std::uint32_t> const& packs, std::size_t count, 
   for (std::size_t p = 0; p < count; ++p) {
     sorted.assign(packs[p].begin(), packs[p].end());
     std::sort(sorted.begin(), sorted.end());
-    pattern.clear();
-    for (auto const c : sorted)
-      if (!pattern.empty() && pattern.back().item_class == c)
-        ++pattern.back().copies;
-      else
-        pattern.push_back({c, 1});
-    out.push_back(pattern, 1);
+    push_classes(out, sorted, 1, pattern);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/core/progress.hpp>
+#include <ballast/core/search_limits.hpp>
 
 #include "support/catch.hpp"
 #include "support/progress_log.hpp"
@@ -7,7 +7,7 @@
 #include <concepts>
 #include <cstdint>
 
-namespace test_core_progress {
+namespace test_core_search_limits {
 
 using ballast::progress_callback;
 
@@ -27,4 +27,4 @@ TEST_CASE("progress_callback: refers to what is told, and refuses what would be 
   STATIC_REQUIRE(!std::constructible_from<progress_callback, int&>);
 }
 
-}  // namespace test_core_progress
+}  // namespace test_core_search_limits
