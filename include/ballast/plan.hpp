@@ -28,10 +28,10 @@
 #include <ballast/plan/bounds.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/compare.hpp>
-#include <ballast/plan/costed_samples.hpp>
-#include <ballast/plan/export_files.hpp>
-#include <ballast/plan/export_flags.hpp>
-#include <ballast/plan/export_setting.hpp>
+#include <ballast/plan/export/deepspeed.hpp>
+#include <ballast/plan/export/describe.hpp>
+#include <ballast/plan/export/flags.hpp>
+#include <ballast/plan/export/setting.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/memory_of.hpp>

@@ -5,8 +5,8 @@
 #include <ballast/cost/layer_set.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/plan/cluster.hpp>
-#include <ballast/plan/export_files.hpp>
-#include <ballast/plan/export_flags.hpp>
+#include <ballast/plan/export/deepspeed.hpp>
+#include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/judge_setting.hpp>
 
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/presets.hpp>
-#include <ballast/plan/export_files.hpp>
-#include <ballast/plan/export_flags.hpp>
+#include <ballast/plan/export/deepspeed.hpp>
+#include <ballast/plan/export/flags.hpp>
 
 #include <algorithm>
 #include <cstddef>

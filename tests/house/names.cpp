@@ -44,7 +44,6 @@ std::set<std::string> const data{
     "partition/workspace",
     "pipeline/result",
     "pipeline/tasks",
-    "plan/costed_samples",
     "plan/searched_settings",
     "sharding/fault",
     "sharding/options",

@@ -31,7 +31,7 @@ using numbers = std::vector<std::int64_t>;
 using cut = std::vector<std::uint32_t>;
 }  // namespace
 
-TEST_CASE("omnibal_partition: 27 cuts around the anchor of four stages, none beyond what the exact objectives find") {
+TEST_CASE("omnibal_model: 27 cuts around the anchor of four stages, none beyond what the exact objectives find") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
     splitmix64 draw(seed);
@@ -57,7 +57,7 @@ TEST_CASE("omnibal_partition: 27 cuts around the anchor of four stages, none bey
   }
 }
 
-TEST_CASE("omnibal_partition: the most level ones, then the leanest that are not among them") {
+TEST_CASE("omnibal_model: the most level ones, then the leanest that are not among them") {
   numbers const layers{4, 4, 4, 4, 4, 4}, volume{1, 9, 5, 9, 2};
   auto const found = omnibal::partition_around_anchor(layers, volume, {.stages = 2, .radius = 2, .listed = 2});
   CHECK(found.tried == 5);
@@ -70,7 +70,7 @@ TEST_CASE("omnibal_partition: the most level ones, then the leanest that are not
   CHECK(found.candidates[0].squares == wide{.high = 0, .low = 288});
 }
 
-TEST_CASE("omnibal_partition: a projector's narrow cut is found from the level one") {
+TEST_CASE("omnibal_model: a projector's narrow cut is found from the level one") {
   // four vision layers, the projector, four language layers; the paper's volumes in MiB for 9 images and 4096 tokens
   numbers const layers{7, 7, 7, 7, 3, 12, 12, 12, 12}, volume{56, 56, 56, 56, 27, 48, 48, 48};
   auto const found = omnibal::partition_around_anchor(layers, volume, {.stages = 2, .listed = 1});
@@ -97,7 +97,7 @@ std::int64_t bottleneck(numbers const& weights, cut const& boundaries) {
 }
 }  // namespace
 
-TEST_CASE("omnibal_partition: the chain of InternVL-Chat-1.5, cut by parameters", "[published]") {
+TEST_CASE("omnibal_model: the chain of InternVL-Chat-1.5, cut by parameters", "[published]") {
   auto const chain = layers_of(vision_language_preset("internvl-chat-1.5"));
   REQUIRE(chain.size() == 97);
   numbers weights;
@@ -115,7 +115,7 @@ TEST_CASE("omnibal_partition: the chain of InternVL-Chat-1.5, cut by parameters"
   CHECK(bottleneck(units, example) == 6'631'403'520);
 }
 
-TEST_CASE("omnibal_partition: no profile of one chain gives both rows of table 4", "[published]") {
+TEST_CASE("omnibal_model: no profile of one chain gives both rows of table 4", "[published]") {
   auto const chain = layers_of(vision_language_preset("internvl-chat-1.5"));
   numbers volume;
   for (std::size_t i = 0; i + 1 < chain.size(); ++i) volume.push_back(chain[i].boundary(full));
@@ -146,7 +146,7 @@ TEST_CASE("omnibal_partition: no profile of one chain gives both rows of table 4
   CHECK((of_profile == 244 && of_search == 21));
 }
 
-TEST_CASE("omnibal_partition: boundaries keep rising, and refusals") {
+TEST_CASE("omnibal_model: boundaries keep rising, and refusals") {
   auto const tight = omnibal::partition_around_anchor(numbers{1, 1, 1}, numbers{1, 1}, {.stages = 3, .radius = 4});
   CHECK(tight.tried == 1);
   CHECK(tight.candidates.front().boundaries == cut{0, 1, 2, 3});
@@ -162,7 +162,7 @@ TEST_CASE("omnibal_partition: boundaries keep rising, and refusals") {
         "radius = 4 with stages = 9 makes more than 2^20 cuts");
 }
 
-TEST_CASE("omnibal_recompute: stages of one and of both kinds") {
+TEST_CASE("omnibal_model: stages of one and of both kinds") {
   omnibal::layer_bytes const bytes{.vision = 20, .language = 10};
   CHECK(omnibal::recomputed_layers(12, 0, 95, bytes) == 12 - 3);      // 95 / 20 = 4, one in reserve
   CHECK(omnibal::recomputed_layers(0, 12, 95, bytes) == 12 - 8);      // 95 / 10 = 9
@@ -174,7 +174,7 @@ TEST_CASE("omnibal_recompute: stages of one and of both kinds") {
   CHECK(refusal([&] { return omnibal::recomputed_layers(1, 1, 1, {.vision = 0}); }) == "bytes = {0, 1073741824} must be positive");
 }
 
-TEST_CASE("omnibal_recompute: within the memory, and never better than the exact selection") {
+TEST_CASE("omnibal_model: within the memory, and never better than the exact selection") {
   int behind = 0;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     splitmix64 draw(seed);

@@ -5,6 +5,7 @@
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/bounds.hpp>
+#include <ballast/plan/export/describe.hpp>
 
 #include "support/catch.hpp"
 

@@ -6,6 +6,7 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>
+#include <ballast/plan/export/describe.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

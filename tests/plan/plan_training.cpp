@@ -8,6 +8,7 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/pipeline/check.hpp>
+#include <ballast/plan/export/describe.hpp>
 #include <ballast/staging/check.hpp>
 
 #include "support/catch.hpp"

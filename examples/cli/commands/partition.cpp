@@ -10,7 +10,7 @@
 #include "report/words.hpp"
 
 #include <ballast/partition/second_objective.hpp>
-#include <ballast/plan/export_setting.hpp>
+#include <ballast/plan/export/setting.hpp>
 #include <ballast/staging/options.hpp>
 
 #include <algorithm>

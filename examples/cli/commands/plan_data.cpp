@@ -17,6 +17,7 @@
 
 #include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
+#include <ballast/plan/export/describe.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/vector_data.hpp>
 

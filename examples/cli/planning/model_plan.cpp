@@ -12,6 +12,7 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/cluster.hpp>
+#include <ballast/plan/export/describe.hpp>
 #include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json.hpp>

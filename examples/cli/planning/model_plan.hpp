@@ -11,8 +11,8 @@
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/compare.hpp>
-#include <ballast/plan/export_flags.hpp>
-#include <ballast/plan/export_setting.hpp>
+#include <ballast/plan/export/flags.hpp>
+#include <ballast/plan/export/setting.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include <nlohmann/json_fwd.hpp>

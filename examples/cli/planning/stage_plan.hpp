@@ -3,7 +3,7 @@
 #include "planning/layer_times.hpp"
 #include "readers/layers.hpp"
 
-#include <ballast/plan/export_setting.hpp>
+#include <ballast/plan/export/setting.hpp>
 #include <ballast/staging/result.hpp>
 
 #include <cstdint>

@@ -4,14 +4,12 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/plan/costed_samples.hpp>
-#include <ballast/plan/detail/steps_bound.hpp>
+#include <ballast/plan/bounds.hpp>
+#include <ballast/plan/figures.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <string>
 #include <vector>
 
 /// @file
@@ -97,45 +95,6 @@ template <index_type Index>
   auto const whole = static_cast<std::uint64_t>(needed);
   found.micro_batches = (std::max)(std::uint64_t{1}, whole + (static_cast<double>(whole) < needed ? 1 : 0));
   return found;
-}
-
-/// @brief Describes what limits a plan, in sentences for people.
-///
-/// @tparam Index  index type of the plan
-/// @param limits  the result of `report_balance`
-/// @param plan    the plan that it was computed for
-/// @return three or four sentences; none if the plan has no cost
-template <index_type Index>
-[[nodiscard]] std::vector<std::string> describe(balance_report<Index> const& limits, batching<Index> const& plan) {
-  if (plan.cost == 0) return {};
-  auto const with = [](char const* format, double value) {
-    char text[64];
-    (void)std::snprintf(text, sizeof text, format, value);
-    return std::string(text);
-  };
-  auto const above_mean = [&](std::int64_t slowest) {
-    auto const over = static_cast<double>(slowest) * static_cast<double>(plan.ranks) / static_cast<double>(plan.cost) - 1;
-    return with("%.2f %%", 100 * (std::max)(over, 0.0));
-  };
-  auto const bound = above_mean(limits.bound);
-  std::vector<std::string> text{"In this plan the slowest ranks take " + above_mean(plan.slowest.value) + " more than the mean" +
-                                (bound == above_mean(0) ? "." : "; no plan takes less than " + bound + " more without cutting samples.")};
-  if (limits.dominated == 0) {
-    text.emplace_back("In no step does one sample alone cost more than a mean rank, so only the mean bounds the balance of these steps.");
-  } else {
-    auto const& d = limits.samples.front();
-    text.push_back("In " + std::to_string(limits.dominated) + " of " + std::to_string(plan.steps()) +
-                   " steps one sample alone costs more than a mean rank; with these steps, no assignment to ranks takes less than " +
-                   above_mean(plan.slowest.lower_bound) + " more than the mean.");
-    text.push_back("The worst is sample " + std::to_string(d.sample) + " of " + std::to_string(d.tokens) + " tokens, which costs " +
-                   with("%.2f", d.times_mean) + " times the mean rank of step " + std::to_string(d.step) + ".");
-  }
-  auto const share = "The most expensive sample takes " + with("%.2f", plan.critical.cost) + " of a rank's full mean step (cost ratio)";
-  text.push_back(limits.micro_batches <= plan.micro_batches
-                     ? share + ": random steps can be balanced."
-                     : share + ": a random step that holds it cannot be full and balanced, so similar samples share steps; with " +
-                           std::to_string(limits.micro_batches) + " micro-batches on each rank, steps could be random and balanced.");
-  return text;
 }
 
 }  // namespace ballast::inline v0_2

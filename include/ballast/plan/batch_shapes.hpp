@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -34,16 +33,14 @@ template <index_type Index>
 [[nodiscard]] std::vector<batch_shape> shapes_of(groups<Index> const& packs, std::span<std::int64_t const> tokens,
                                                  std::span<std::int64_t const> tiles = {}) {
   require(tiles.empty() || tiles.size() == tokens.size(),
-          [&] { return "tiles has " + std::to_string(tiles.size()) + " entries for " + std::to_string(tokens.size()) + " samples"; });
+          [&] { return sentence("tiles has ", tiles.size(), " entries for ", tokens.size(), " samples"); });
   std::vector<batch_shape> out;
   out.reserve(packs.size());
   for (auto const pack : packs) {
     batch_shape shape;
     for (auto const i : pack) {
-      require(i < tokens.size(), [&] {
-        return "packs[" + std::to_string(out.size()) + "] has index " + std::to_string(i) + ", but there are " +
-               std::to_string(tokens.size()) + " samples";
-      });
+      require(i < tokens.size(),
+              [&] { return sentence("packs[", out.size(), "] has index ", i, ", but there are ", tokens.size(), " samples"); });
       auto const length = tokens[static_cast<std::size_t>(i)];
       batch_cost const sums{.per_token = 1, .per_square = length};
       batch_shape const more{.tokens = shape.squares, .squares = length, .tiles = 0};
@@ -75,8 +72,7 @@ template <index_type Index>
   for (std::size_t i = 0; i < plan.pieces.size(); ++i) {
     auto const& p = plan.pieces[i];
     require(p.begin >= 0 && p.begin < p.end && p.end <= longest, [&] {
-      return "pieces[" + std::to_string(i) + "] has the tokens " + std::to_string(p.begin) + " to " + std::to_string(p.end) +
-             ", which are none, or have a square of 2^63 or more";
+      return sentence("pieces[", i, "] has the tokens ", p.begin, " to ", p.end, ", which are none, or have a square of 2^63 or more");
     });
     require(p.group == not_shared || (p.group < plan.rank_groups.size() && !plan.rank_groups[p.group].empty()),
             [&] { return entry("pieces.group", i, p.group) + " is no group"; });

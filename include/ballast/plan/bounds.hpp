@@ -2,16 +2,80 @@
 #pragma once
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
-#include <ballast/plan/detail/steps_bound.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 /// @file
 /// @brief `steps_lower_bound`: a lower bound on the time of any plan of steps for the same samples.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+
+using priced_sample = std::pair<std::int64_t, std::int64_t>;  ///< cost, tokens
+
+/// The bound for samples in any order, which it sorts. Their costs and their tokens each sum to less than 2^62.
+template <class = when_called>
+[[nodiscard]] inline std::int64_t steps_lower_bound(std::vector<priced_sample>& samples, batching_options const& options) {
+  require_valid(options);
+  struct sample_class {
+    std::int64_t cost, tokens, count;
+  };
+  std::vector<sample_class> classes;  // most expensive first
+  std::sort(samples.begin(), samples.end(), std::greater{});
+  std::int64_t all_cost = 0, all_tokens = 0;
+  for (auto const& [cost, tokens] : samples) {
+    if (classes.empty() || classes.back().cost != cost || classes.back().tokens != tokens) classes.push_back({cost, tokens, 0});
+    ++classes.back().count;
+    all_cost += cost;
+    all_tokens += tokens;
+  }
+  std::vector<std::size_t> densest(classes.size());
+  std::iota(densest.begin(), densest.end(), std::size_t{0});
+  std::sort(densest.begin(), densest.end(), [&](auto a, auto b) {
+    auto const sign = compare_products(classes[a].cost, classes[b].tokens, classes[b].cost, classes[a].tokens);
+    return sign != 0 ? sign > 0 : a < b;
+  });
+
+  auto const ranks = static_cast<std::int64_t>(options.ranks);
+  auto const room = options.capacity * static_cast<std::int64_t>(options.micro_batches) * ranks;
+  auto const share = [&](std::int64_t sum) { return divide_up(sum, ranks); };
+  auto best = share(all_cost);
+  std::int64_t slowest = 0, tokens = 0, all_room = 0;  // sums over the first k steps
+  std::size_t at = 0;                                  // first class that these steps, filled densest first, do not hold completely
+  std::int64_t held = 0, held_tokens = 0;              // sums over the classes before it
+  for (auto const& c : classes) {
+    tokens += c.count * c.tokens;
+    while (tokens > all_room) {  // a sample of this class is in one more step
+      slowest += c.cost;
+      all_room += room;
+      for (; at < densest.size(); ++at) {
+        auto const& d = classes[densest[at]];
+        if (d.count * d.tokens > all_room - held_tokens) break;
+        held += d.count * d.cost;
+        held_tokens += d.count * d.tokens;
+      }
+      auto most = held;
+      if (at < densest.size())
+        most += static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(classes[densest[at]].cost),
+                                                             static_cast<std::uint64_t>(all_room - held_tokens),
+                                                             static_cast<std::uint64_t>(classes[densest[at]].tokens)));
+      best = (std::max)(best, slowest + share(all_cost - (std::min)(most, all_cost)));
+    }
+  }
+  // Each step also has its fixed cost, and at least one micro-batch.
+  return best + divide_up(all_tokens, room) * (options.cost_per_step + options.cost_per_micro_batch);
+}
+
+}  // namespace detail
 
 /// @brief Lower bound on the cost of all steps, that is, on the sum over the steps of the slowest rank's cost.
 ///

@@ -5,7 +5,6 @@
 #include <ballast/batching/vector_options.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/core/status.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
@@ -25,9 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -199,31 +196,6 @@ template <index_type Index>
     return plan_training<Index>(steps, packs, layers, options, rates);
   };
   return {.planned = run(plan.steps), .naive = run(others.naive), .usual = run(others.usual)};
-}
-
-/// @brief Describes what is remarkable in a comparison, in sentences for people: a plan that does not fit, or one that is faster.
-/// @param of  the result of `compare_training`
-/// @return a sentence for each of the naive and the usual plan that does not fit in memory, or that takes less time than the plan
-template <class = when_called>
-[[nodiscard]] inline std::vector<std::string> describe(training_comparison const& of) {
-  std::vector<std::string> out;
-  if (of.planned.status != status::feasible) return out;
-  for (auto const& [name, other] : {std::pair{"naive", &of.naive}, {"usual", &of.usual}}) {
-    auto const the = std::string("The ") + name + " plan ";
-    if (other->status != status::feasible) {
-      auto const& lack = other->shortage;
-      out.push_back(the + "does not fit in memory" +
-                    (lack.needed == 0 ? "."
-                                      : ": with all that can be recomputed, stage " + std::to_string(lack.stage) + " needs " +
-                                            std::to_string(lack.needed - lack.budget) + " bytes more."));
-    } else if (other->time.value < of.planned.time.value) {
-      char share[32];
-      auto const planned = static_cast<double>(of.planned.time.value);
-      (void)std::snprintf(share, sizeof share, "%.2f %%", 100 * (planned - static_cast<double>(other->time.value)) / planned);
-      out.push_back(the + "takes " + share + " less time than this plan, by simulation.");
-    }
-  }
-  return out;
 }
 
 }  // namespace ballast::inline v0_2

@@ -7,13 +7,13 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
-#include <ballast/plan/costed_samples.hpp>
+#include <ballast/core/version.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +21,13 @@
 /// @brief Figures to compare plans of steps by: how full, how balanced and how fast they are.
 
 namespace ballast::inline v0_2 {
+
+/// @brief Samples with tokens and cost by index: `weighed_samples`, or the `trained_samples` of a data plan.
+template <class S>
+concept costed_samples = requires(S const& samples) {
+  { samples.tokens } -> std::convertible_to<std::span<std::int64_t const>>;
+  { samples.cost } -> std::convertible_to<std::span<std::int64_t const>>;
+};
 
 /// @brief Figures of one plan of steps.
 struct plan_figures {
@@ -57,7 +64,7 @@ template <index_type Index>
 [[nodiscard]] plan_figures figures_of(batching<Index> const& plan, costed_samples auto const& samples, batching_options const& options,
                                       double ms_per_unit) {
   require(plan.shared.empty(),
-          [&] { return "sample " + std::to_string(plan.shared[0].sample) + " is shared by ranks, which these figures do not count"; });
+          [&] { return sentence("sample ", plan.shared[0].sample, " is shared by ranks, which these figures do not count"); });
   auto const ranks = static_cast<std::size_t>(plan.ranks);
   std::vector<std::int64_t> tokens(plan.steps() * ranks), squares(tokens.size()), loads(tokens.size(), options.cost_per_step);
   std::uint64_t packs = 0;

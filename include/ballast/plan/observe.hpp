@@ -59,7 +59,7 @@ class step_observer {
   /// @throws invalid_input if an option is out of range
   step_observer(batching_options const& options, observer_options which, Cost cost, Terms... terms)
       : which_(which), terms_(std::move(cost), std::move(terms)...), steps_{options, {}} {
-    require(which.keep > 0, [] { return std::string("keep = 0 must be positive"); });
+    require(which.keep > 0, [] { return "keep = 0 must be positive"; });
   }
   /// @brief As above, with the terms `token_cost{}` and `full_pairs{}`.
   /// @param options where ranks wait, and fixed costs in units of the modelled cost
@@ -94,8 +94,7 @@ class step_observer {
   /// O(samples of the step).
   template <index_type Index>
   void observe(data_plan<Index> const& plan, std::size_t step, std::span<double const> ms) {
-    require(ms.size() == plan.steps.ranks,
-            [&] { return std::to_string(ms.size()) + " times for " + std::to_string(plan.steps.ranks) + " ranks"; });
+    require(ms.size() == plan.steps.ranks, [&] { return sentence(ms.size(), " times for ", plan.steps.ranks, " ranks"); });
     take(plan, step, {ms.begin(), ms.end()});
   }
   /// @brief Number of steps whose times are kept.
@@ -122,7 +121,7 @@ class step_observer {
   [[nodiscard]] recalibration<Cost, Terms...> recalibrate() const {
     units_type weights{1};
     auto const rows = steps_.equations(weights);
-    require(!rows.empty(), [] { return std::string("no step with a micro-batch has been observed"); });
+    require(!rows.empty(), [] { return "no step with a micro-batch has been observed"; });
     weights[0] = detail::median(detail::ratios_of(rows, weights));
     auto const used = detail::without_outliers(rows, weights);
     recalibration<Cost, Terms...> out{.cost = {terms_, {}}};
@@ -154,9 +153,8 @@ class step_observer {
   template <index_type Index>
   void take(data_plan<Index> const& plan, std::size_t step, std::vector<double> ms) {
     auto const& steps = plan.steps;
-    require(step < steps.steps(),
-            [&] { return "step " + std::to_string(step) + " is out of range: the plan has " + std::to_string(steps.steps()) + " steps"; });
-    require(steps.shared.empty(), [&] { return "sample " + std::to_string(steps.shared[0].sample) + " is shared by ranks"; });
+    require(step < steps.steps(), [&] { return sentence("step ", step, " is out of range: the plan has ", steps.steps(), " steps"); });
+    require(steps.shared.empty(), [&] { return sentence("sample ", steps.shared[0].sample, " is shared by ranks"); });
     auto const& o = steps_.options;
     auto const together = o.synchronisation == synchronisation::per_step;  // only the sum of a rank counts
     typename steps_type::step timed;
@@ -170,7 +168,7 @@ class step_observer {
         time = 0;
       else
         require(time > 0 && std::isfinite(time),
-                [&] { return "ms = " + std::to_string(time) + " of step " + std::to_string(step) + " must be positive and finite"; });
+                [&] { return sentence("ms = ", std::to_string(time), " of step ", step, " must be positive and finite"); });
       for (std::size_t m = 0; m < places.size(); ++m) {
         if (places[m] == steps.none) continue;
         auto& work = timed.work[r * timed.each + (together ? 0 : m)];
@@ -185,7 +183,7 @@ class step_observer {
   }
   void add_sample(units_type& work, std::int64_t tokens) const {
     auto const in = [&](auto const& term) {
-      return static_cast<double>(checked_cost(tokens, term, "cost", [&] { return "a sample of " + std::to_string(tokens) + " tokens"; }));
+      return static_cast<double>(checked_cost(tokens, term, "cost", [&] { return sentence("a sample of ", tokens, " tokens"); }));
     };
     [&]<std::size_t... K>(std::index_sequence<K...>) {
       ((work[K == 0 ? 0 : K + 2] += in(std::get<K>(terms_))), ...);

@@ -26,7 +26,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -103,6 +102,19 @@ void bound_packs(data_plan<Index>& plan, weighed_samples const& samples, data_pl
   plan.bound = needed.bound;
 }
 
+/// The samples that are not set aside; none if all are kept.
+template <index_type Index>
+[[nodiscard]] std::vector<Index> kept_of(std::size_t samples, std::vector<Index> const& set_aside) {
+  std::vector<Index> kept;
+  auto next = set_aside.begin();
+  for (std::size_t i = 0; !set_aside.empty() && i < samples; ++i)
+    if (next != set_aside.end() && *next == i)
+      ++next;
+    else
+      kept.push_back(static_cast<Index>(i));
+  return kept;
+}
+
 /// The samples that have a place, renumbered if some have none: number k is sample `kept[k]`. `kept` is empty if all samples are kept.
 template <index_type Index>
 struct placed_samples {
@@ -114,20 +126,10 @@ struct placed_samples {
 template <index_type Index>
 [[nodiscard]] placed_samples<Index> place_samples(std::vector<std::int64_t> tokens, std::vector<std::int64_t> cost,
                                                   std::vector<Index> const& set_aside, batching_options const& o) {
-  std::vector<Index> kept;
-  auto next = set_aside.begin();
-  for (std::size_t i = 0; !set_aside.empty() && i < tokens.size(); ++i) {
-    if (next != set_aside.end() && *next == i) {
-      ++next;
-      continue;
-    }
-    tokens[kept.size()] = tokens[i];
-    cost[kept.size()] = cost[i];
-    kept.push_back(static_cast<Index>(i));
-  }
-  if (!set_aside.empty()) {
-    tokens.resize(kept.size());
-    cost.resize(kept.size());
+  auto kept = kept_of(tokens.size(), set_aside);
+  for (auto* const list : {&tokens, &cost}) {
+    for (std::size_t k = 0; k < kept.size(); ++k) (*list)[k] = (*list)[static_cast<std::size_t>(kept[k])];
+    if (!set_aside.empty()) list->resize(kept.size());
   }
   return {take_over(std::move(tokens), std::move(cost), o), std::move(kept)};
 }
@@ -179,7 +181,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost, exe
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, Cost const& cost,
                                          search_limits const& limits = {}, Executor const& execute = {}) {
   auto const& o = options.steps;
-  require(options.oversize != oversize::alone, [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
+  require(options.oversize != oversize::alone, [] { return "oversize = alone: a micro-batch never exceeds the capacity"; });
   return detail::plan_weighed(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), options, limits,
                               execute);
 }

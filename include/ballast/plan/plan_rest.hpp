@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -52,9 +51,8 @@ struct rest_plan {
 template <index_type Index, cost_model Cost>
 [[nodiscard]] data_plan<Index> keep_rest(data_plan<Index> const& plan, std::size_t done, data_plan_options const& options,
                                          Cost const& cost) {
-  require(done <= plan.steps.steps(), [&] {
-    return "done = " + std::to_string(done) + " is out of range: the plan has " + std::to_string(plan.steps.steps()) + " steps";
-  });
+  require(done <= plan.steps.steps(),
+          [&] { return sentence("done = ", done, " is out of range: the plan has ", plan.steps.steps(), " steps"); });
   auto const n = plan.samples.tokens.size();
   std::vector<char> comes(n, 0), aside(n, 0);
   for (auto const i : samples_left(plan.steps, std::views::iota(std::size_t{0}, done))) comes[i] = 1;
@@ -114,8 +112,7 @@ template <index_type Index, cost_model Cost>
                                          Cost const& cost) {
   auto again = options;
   auto& o = again.steps;
-  require(o.ranks == plan.steps.ranks,
-          [&] { return "ranks = " + std::to_string(o.ranks) + " must be those of the plan, " + std::to_string(plan.steps.ranks); });
+  require(o.ranks == plan.steps.ranks, [&] { return sentence("ranks = ", o.ranks, " must be those of the plan, ", plan.steps.ranks); });
   rest_plan<Index> out;
   out.plan = keep_rest(plan, done, options, cost);
   o.seed = splitmix64(epoch_seed(o) + done)();

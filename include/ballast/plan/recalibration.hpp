@@ -41,7 +41,8 @@ struct coefficient {
 /// @return the coefficient; 0 for numbers below 2^-63
 /// @throws invalid_input unless the number is in [0, 2^32)
 [[nodiscard]] constexpr coefficient coefficient_of(double value) {
-  require(value >= 0 && value < 4294967295.0, [&] { return "a coefficient of " + std::to_string(value) + " must be in [0, 2^32)"; });
+  require(value >= 0 && value < 4294967295.0,
+          [&] { return sentence("a coefficient of ", std::to_string(value), " must be in [0, 2^32)"); });
   coefficient out;
   while (value > 0 && value < 2147483647.0 && out.denominator < std::uint64_t{1} << 62) {
     value *= 2;  // exact

@@ -49,13 +49,13 @@ struct run_options {
 /// @throws invalid_input unless the tokens are a positive multiple of `capacity * ranks`; the sentence names the nearest
 [[nodiscard]] inline std::uint64_t micro_batches_of(std::int64_t tokens, std::int64_t capacity, std::uint64_t ranks) {
   require(capacity > 0 && ranks > 0 && ranks < std::uint64_t{1} << 20 && capacity <= (std::int64_t{1} << 42),
-          [&] { return "capacity = " + std::to_string(capacity) + " and ranks = " + std::to_string(ranks) + " must be positive"; });
+          [&] { return sentence("capacity = ", capacity, " and ranks = ", ranks, " must be positive"); });
   auto const of_ranks = capacity * static_cast<std::int64_t>(ranks);
   require(tokens >= of_ranks && tokens % of_ranks == 0, [&] {
     auto const below = tokens / of_ranks * of_ranks;
-    return "tokens_per_step = " + std::to_string(tokens) + " is no multiple of capacity * ranks = " + std::to_string(of_ranks) +
-           "; the nearest are " + (below > 0 ? std::to_string(below) + " and " : "") +
-           std::to_string(static_cast<std::uint64_t>(below > 0 ? below : 0) + static_cast<std::uint64_t>(of_ranks));
+    return sentence("tokens_per_step = ", tokens, " is no multiple of capacity * ranks = ", of_ranks, "; the nearest are ",
+                    (below > 0 ? std::to_string(below) + " and " : ""),
+                    static_cast<std::uint64_t>(below > 0 ? below : 0) + static_cast<std::uint64_t>(of_ranks));
   });
   return static_cast<std::uint64_t>(tokens / of_ranks);
 }

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -49,18 +48,15 @@ struct run_costs {
   /// @return the costs, with `measured`
   /// @throws invalid_input unless `words` wrote these
   [[nodiscard]] static run_costs from_words(std::span<std::uint64_t const> words) {
-    require(words.size() == 8,
-            [&] { return std::to_string(words.size()) + " integers are not measured costs of a training run: these are 8"; });
+    require(words.size() == 8, [&] { return sentence(words.size(), " integers are not measured costs of a training run: these are 8"); });
     run_costs out{
         .measured = true, .per_micro_batch = static_cast<std::int64_t>(words[6]), .per_step = static_cast<std::int64_t>(words[7])};
     for (std::size_t k = 0; k < 3; ++k) {
       out.per_unit[k] = {words[2 * k], words[2 * k + 1]};
       require(words[2 * k] < std::uint64_t{1} << 32 && std::has_single_bit(words[2 * k + 1]) && words[2 * k + 1] <= std::uint64_t{1} << 62,
-              [&] {
-                return "measured costs have a coefficient of " + std::to_string(words[2 * k]) + " / " + std::to_string(words[2 * k + 1]);
-              });
+              [&] { return sentence("measured costs have a coefficient of ", words[2 * k], " / ", words[2 * k + 1]); });
     }
-    require(out.per_micro_batch >= 0 && out.per_step >= 0, [] { return std::string("measured costs have a negative time"); });
+    require(out.per_micro_batch >= 0 && out.per_step >= 0, [] { return "measured costs have a negative time"; });
     return out;
   }
 };
@@ -100,11 +96,11 @@ struct run_state {
   [[nodiscard]] static run_state from_words(std::span<std::uint64_t const> words) {
     auto const fits = words.size() >= 5 && (words.size() - 5) % part_words == 0 && words[3] == (words.size() - 5) / part_words;
     require(fits && words[3] > 0, [&] {
-      return "a state of " + std::to_string(words.size()) + " integers is not one of a training run: it has 5, and " +
-             std::to_string(part_words) + " for each of its parts";
+      return sentence("a state of ", words.size(), " integers is not one of a training run: it has 5, and ", part_words,
+                      " for each of its parts");
     });
     auto const kept = words.first(words.size() - 1);
-    require(digest(kept) == words.back(), [] { return std::string("the state is damaged: its last integer is no digest of the others"); });
+    require(digest(kept) == words.back(), [] { return "the state is damaged: its last integer is no digest of the others"; });
     run_state out{words[0], words[1], words[2], {}};
     out.parts.reserve(kept.size() / part_words);
     for (auto w = kept.subspan(4); !w.empty(); w = w.subspan(part_words)) {

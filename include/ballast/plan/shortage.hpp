@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -42,10 +41,10 @@ template <class = when_called>
 [[nodiscard]] inline memory_shortage shortage_of(std::span<stage_layer const> layers, std::span<std::uint64_t const> in_flight,
                                                  std::int64_t budget) {
   require(!in_flight.empty() && layers.size() >= in_flight.size(),
-          [&] { return std::to_string(layers.size()) + " layers cannot fill " + std::to_string(in_flight.size()) + " stages"; });
+          [&] { return sentence(layers.size(), " layers cannot fill ", in_flight.size(), " stages"); });
   std::vector<std::int64_t> state{0}, least{0}, each;
   for (auto const& layer : layers) {
-    require(!layer.options.empty(), [&] { return "layers[" + std::to_string(state.size() - 1) + "] has no options"; });
+    require(!layer.options.empty(), [&] { return sentence("layers[", state.size() - 1, "] has no options"); });
     state.push_back(state.back() + layer.state);
     each.push_back(layer.working);
     auto const by_memory = [](auto const& a, auto const& b) { return a.memory < b.memory; };

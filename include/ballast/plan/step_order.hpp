@@ -4,13 +4,12 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/plan/costed_samples.hpp>
+#include <ballast/plan/figures.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -45,7 +44,7 @@ template <index_type Index, costed_samples Samples>
     std::int64_t count = 0, sum = 0, longest = 0, work = 0;
     for (auto const pack : plan.packs_of(s))
       for (auto const i : pack) {
-        require(i < tokens.size() && i < cost.size(), [&] { return "sample " + std::to_string(i) + " has no tokens or no cost"; });
+        require(i < tokens.size() && i < cost.size(), [&] { return sentence("sample ", i, " has no tokens or no cost"); });
         ++count;
         sum += tokens[i];
         work += cost[i];
@@ -71,8 +70,8 @@ void order_steps(batching<Index>& plan, std::span<std::uint32_t const> order) {
   for (std::size_t k = 0; k < order.size(); ++k) {
     auto const s = order[k];
     require(s < order.size() && s < plan.steps() && place[s] == order.size(), [&] {
-      return "order[" + std::to_string(k) + "] = " + std::to_string(s) + " is no step, or comes twice; the order must name " +
-             std::to_string(order.size()) + " of the plan's " + std::to_string(plan.steps()) + " steps, each once";
+      return sentence("order[", k, "] = ", s, " is no step, or comes twice; the order must name ", order.size(), " of the plan's ",
+                      plan.steps(), " steps, each once");
     });
     place[s] = k;
   }

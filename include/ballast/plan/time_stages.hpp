@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -56,8 +55,7 @@ template <index_type Index>
     return cuts[0] == 0 && cuts[1] > 0 && cuts.back() == layers.size() && std::is_sorted(cuts.begin(), cuts.end());
   };
   require(cuts.size() == chunks + 1 && rises(), [&] {
-    return "boundaries must be " + std::to_string(chunks + 1) + " numbers that rise from 0 to the number of layers, " +
-           std::to_string(layers.size());
+    return sentence("boundaries must be ", chunks + 1, " numbers that rise from 0 to the number of layers, ", layers.size());
   });
   auto& bottleneck = out.stages.partition.bottleneck;
   out.stages.partition.boundaries.assign(cuts.begin(), cuts.end());

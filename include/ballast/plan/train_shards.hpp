@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -72,15 +71,14 @@ template <index_type Index>
   auto& table = out.table;
   if (steps.empty()) return out;
   table.ranks = steps.front().ranks();
-  require(table.ranks > 0, [] { return std::string("steps[0] has no ranks"); });
+  require(table.ranks > 0, [] { return "steps[0] has no ranks"; });
   std::vector<std::vector<std::int64_t>> starts;
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    auto const what = [&] { return "steps[" + std::to_string(s) + "]"; };
+    auto const what = [&] { return sentence("steps[", s, "]"); };
     auto const& plan = steps[s];
     require(plan.status == status::feasible,
             [&] { return what() + " is no plan: it is " + (plan.status == status::unknown ? "unknown" : "infeasible"); });
-    require(plan.ranks() == table.ranks,
-            [&] { return what() + " has " + std::to_string(plan.ranks()) + " ranks, steps[0] has " + std::to_string(table.ranks); });
+    require(plan.ranks() == table.ranks, [&] { return sentence(what(), " has ", plan.ranks(), " ranks, steps[0] has ", table.ranks); });
     auto const sizes = shapes_of(plan);
     out.passes.insert(out.passes.end(), sizes.begin(), sizes.end());
     // With passes that all take one unit of time, each starts in the micro-batch that it can have at the earliest.
@@ -162,7 +160,7 @@ template <index_type Index>
 [[nodiscard]] training_plan plan_training(std::span<shards<Index> const> steps, training_options const& options, transformer const& model,
                                           cluster const& on, model_setting const& by) {
   require(by.spread.context == 1,
-          [&] { return "spread.context = " + std::to_string(by.spread.context) + " must be 1: the shards say which ranks share samples"; });
+          [&] { return sentence("spread.context = ", by.spread.context, " must be 1: the shards say which ranks share samples"); });
   auto const of = detail::steps_of(steps);
   return detail::plan_joint_training<std::uint64_t>(
       of.table, of.passes, layers_of(model, by),

@@ -11,8 +11,6 @@
 #include <ballast/staging/result.hpp>
 
 #include <cstdint>
-#include <cstdio>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -115,40 +113,5 @@ struct training_plan {
     return steps.empty() ? 0.0 : static_cast<double>(time.value) / 1e6 / static_cast<double>(steps.size());
   }
 };
-
-/// @brief Describes what limits a training, in sentences for people.
-/// @param plan  the result of `plan_training`
-/// @return two sentences if the plan takes time, one if it does not fit, none if it has no steps
-template <class = when_called>
-[[nodiscard]] inline std::vector<std::string> describe(training_plan const& plan) {
-  if (plan.status != status::feasible) {
-    if (plan.status == status::unknown) return {"No partition into chunks was found that fits; more memory, or fewer chunks, may help."};
-    if (plan.shortage.needed == 0) return {"There are too few layers for the stages, or they do not fit in memory with any recomputation."};
-    return {"No partition into stages fits in " + std::to_string(plan.shortage.budget) +
-            " bytes per device: in the one that needs least, stage " + std::to_string(plan.shortage.stage) + " needs " +
-            std::to_string(plan.shortage.needed) + ", which is " + std::to_string(plan.shortage.needed - plan.shortage.budget) + " more."};
-  }
-  auto const& of = plan.shares;
-  if (of.total() == 0) return {};
-  auto const percent = [&](std::int64_t part) {
-    char text[32];
-    (void)std::snprintf(text, sizeof text, "%.2f %%", 100 * of.share(part));
-    return std::string(text);
-  };
-  std::string const all = "Of the device-time " + percent(of.work) + " is forward and backward, " + percent(of.recompute) +
-                          " recomputed forward, " + percent(of.exchange) + " exchange, " + percent(of.optimizer) + " optimiser, " +
-                          percent(of.bubble) + " waiting inside pipelines, " + percent(of.waiting) + " waiting for the slowest rank.";
-  switch (of.largest_loss()) {
-    case lost_time::none: return {all, "Nothing is lost."};
-    case lost_time::recompute: return {all, "Recomputation costs most: with more memory, or smaller micro-batches, less of it is needed."};
-    case lost_time::exchange:
-      return {all,
-              "Exchange costs most: more micro-batches in a step, or smaller groups of devices that exchange activations, make it less."};
-    case lost_time::optimizer: return {all, "The optimiser costs most: shard its states (ZeRO), or use more micro-batches in a step."};
-    case lost_time::bubble: return {all, "The bubble costs most: more micro-batches in a step, or fewer stages, make it a smaller part."};
-    case lost_time::waiting: return {all, "Waiting for the slowest rank costs most: the longest samples bound how balanced steps can be."};
-  }
-  return {all};
-}
 
 }  // namespace ballast::inline v0_2

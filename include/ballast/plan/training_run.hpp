@@ -77,7 +77,7 @@ class training_run {
     parts_ = {{0, o.data.steps.ranks, o.data.steps.micro_batches, {}}};
     plan_ = planner_.planned(0, parts_[0]);
     require(o.steps_per_epoch == 0 || plan_.steps.steps() > 0,
-            [] { return std::string("steps_per_epoch: there is no step, because no sample is left to train on"); });
+            [] { return "steps_per_epoch: there is no step, because no sample is left to train on"; });
   }
 
   /// @brief Number of steps of the whole run, for a learning-rate schedule.
@@ -110,7 +110,7 @@ class training_run {
   /// @par Complexity
   /// O(1), except for the first step of a pass, which plans that pass unless `bring` brought it.
   run_step next() {
-    require(!done(), [&] { return "all " + std::to_string(step_) + " steps are done"; });
+    require(!done(), [&] { return sentence("all ", step_, " steps are done"); });
     while (place_ == plan_.steps.steps()) turn_to(pass_ + 1);
     ++parts_.back().steps;
     auto const each = planner_.options().steps_per_epoch;
@@ -124,9 +124,8 @@ class training_run {
   /// `recalibrate`. With `oversize::split`, index `n + j` is `plan().samples.pieces[j]` for `n` samples
   /// @throws invalid_input before the first step, or for a rank that does not exist
   [[nodiscard]] auto packs_of(std::uint64_t rank) const& {
-    require(place_ > 0, [] { return std::string("call next() before packs_of()"); });
-    require(rank < plan_.steps.ranks,
-            [&] { return "rank " + std::to_string(rank) + " is out of range: there are " + std::to_string(plan_.steps.ranks); });
+    require(place_ > 0, [] { return "call next() before packs_of()"; });
+    require(rank < plan_.steps.ranks, [&] { return sentence("rank ", rank, " is out of range: there are ", plan_.steps.ranks); });
     return plan_.steps.packs_of(place_ - 1, static_cast<std::size_t>(rank));
   }
   void packs_of(std::uint64_t) const&& = delete;  ///< a view of a temporary would dangle
@@ -164,19 +163,18 @@ class training_run {
     require(from.fingerprint == fingerprint_, [] {
       return std::string("the state is of a run with other samples, costs or options (ranks, micro-batches and epochs may differ)");
     });
-    require(!from.parts.empty(), [] { return std::string("the state has no parts"); });
+    require(!from.parts.empty(), [] { return "the state has no parts"; });
     auto before = from.step;  // steps of the passes that are complete
     for (auto const& part : from.parts) {
-      require(part.steps <= before,
-              [&] { return "the state is damaged: its parts have more steps than its " + std::to_string(from.step); });
+      require(part.steps <= before, [&] { return sentence("the state is damaged: its parts have more steps than its ", from.step); });
       before -= part.steps;
       if (part.costs.measured) static_cast<void>(run_costs::from_words(part.costs.words()));
     }
     auto const samples = plan_.samples.tokens.size();  // a step has one or more
     auto const fewest = planner_.options().data.steps.left_over == left_over::drop ? 0 : from.pass;
     require(from.pass == 0 ? before == 0 : before >= fewest && before / from.pass <= samples, [&] {
-      return "the state is damaged: it counts " + std::to_string(before) + " steps in its " + std::to_string(from.pass) +
-             " complete passes through " + std::to_string(samples) + " samples";
+      return sentence("the state is damaged: it counts ", before, " steps in its ", from.pass, " complete passes through ", samples,
+                      " samples");
     });
     auto other = *this;
     other.parts_ = {from.parts.front()};
@@ -186,10 +184,8 @@ class training_run {
     other.plan_ = other.planner_.planned(from.pass, other.parts_[0]);
     for (std::size_t k = 0;; ++k) {
       auto const& part = from.parts[k];
-      require(part.steps <= other.plan_.steps.steps(), [&] {
-        return "the state is damaged: it is at step " + std::to_string(part.steps) + " of a plan of " +
-               std::to_string(other.plan_.steps.steps());
-      });
+      require(part.steps <= other.plan_.steps.steps(),
+              [&] { return sentence("the state is damaged: it is at step ", part.steps, " of a plan of ", other.plan_.steps.steps()); });
       if (k + 1 == from.parts.size()) break;
       other.turn_to_part(from.parts[k + 1]);
     }
@@ -207,7 +203,7 @@ class training_run {
   /// @throws invalid_input before the first step, or as `step_observer::observe`
   template <class Observer, class Times>
   void observe(Observer& watch, Times const& ms) const {
-    require(place_ > 0, [] { return std::string("call next() before observe()"); });
+    require(place_ > 0, [] { return "call next() before observe()"; });
     watch.observe(plan_, place_ - 1, ms);
   }
   /// @brief Plans the rest of the pass, and all later passes, under measured times.

@@ -44,7 +44,7 @@ struct recompute_setting {
 
 /// @brief All that the plan of a training depends on and that a framework can be told.
 ///
-/// Exports write it (plan/export_flags.hpp), `judge_setting` computes memory and time for it. It says nothing of the model, the data and
+/// Exports write it (plan/export/flags.hpp), `judge_setting` computes memory and time for it. It says nothing of the model, the data and
 /// the devices.
 struct training_setting {
   model_setting model{};                    ///< how the model is trained; `model.spread.data` counts the ranks of a stage times the

@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -78,12 +77,10 @@ template <index_type Index = std::uint32_t, row_cost Cost>
 [[nodiscard]] data_plan<Index> plan_data(sample_measures const& samples, data_plan_options const& options, Cost const& cost) {
   auto const& o = options.steps;
   auto const last = samples.measures() - 1;
-  require(options.others.size() == last, [&] {
-    return "others has " + std::to_string(options.others.size()) + " capacities for " + std::to_string(last) +
-           " measures in front of the tokens";
-  });
+  require(options.others.size() == last,
+          [&] { return sentence("others has ", options.others.size(), " capacities for ", last, " measures in front of the tokens"); });
   require(options.oversize == oversize::reject || options.oversize == oversize::set_aside,
-          [] { return std::string("oversize: a sample of several measures can be rejected or set aside"); });
+          [] { return "oversize: a sample of several measures can be rejected or set aside"; });
   auto const capacity = detail::capacities_of(options);
   data_plan<Index> out;
   out.samples.tokens.assign(samples.column(last).begin(), samples.column(last).end());
@@ -113,16 +110,12 @@ template <index_type Index = std::uint32_t, row_cost Cost>
   out.steps = std::move(plan);
   std::int64_t most = 0;
   out.samples.cost.assign(samples.size(), 0);
-  auto next = out.samples.set_aside.begin();
   std::vector<std::int64_t> row(last + 1);
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (next != out.samples.set_aside.end() && *next == i) {
-      ++next;
-      continue;
-    }
+  for (std::size_t k = 0; k < placed.view().size(); ++k) {
+    auto const i = placed.kept.empty() ? k : static_cast<std::size_t>(placed.kept[k]);
     for (std::size_t m = 0; m <= last; ++m) row[m] = samples.column(m)[i];
     out.samples.cost[i] = static_cast<std::int64_t>(cost(std::span<std::int64_t const>(row)));
-    require(out.samples.cost[i] > 0, [&] { return "sample " + std::to_string(i) + " has no cost"; });
+    require(out.samples.cost[i] > 0, [&] { return sentence("sample ", i, " has no cost"); });
     out.samples.all_cost += out.samples.cost[i];
     most = (std::max)(most, out.samples.cost[i]);
     out.samples.all_tokens += out.samples.tokens[i];
@@ -150,7 +143,7 @@ template <index_type Index = std::uint32_t>
 [[nodiscard]] data_plan<Index> plan_data(sample_measures const& samples, data_plan_options const& options,
                                          vision_language_model const& model, model_setting const& by = {}) {
   require(samples.measures() == 2,
-          [&] { return "a vision-language model takes two measures, tiles and tokens, not " + std::to_string(samples.measures()); });
+          [&] { return sentence("a vision-language model takes two measures, tiles and tokens, not ", samples.measures()); });
   return plan_data<Index>(samples, options, sample_cost(model, by));
 }
 

@@ -22,14 +22,8 @@ struct placed_measures {
   explicit placed_measures(data_plan<Index> const& plan) {
     for (auto const& column : plan.others) columns_.emplace_back(column);
     columns_.emplace_back(plan.samples.tokens);
-    auto const& aside = plan.samples.set_aside;
-    if (aside.empty()) return;
-    auto next = aside.begin();
-    for (std::size_t i = 0; i < plan.samples.tokens.size(); ++i)
-      if (next != aside.end() && *next == i)
-        ++next;
-      else
-        kept.push_back(static_cast<Index>(i));
+    if (plan.samples.set_aside.empty()) return;
+    kept = kept_of(plan.samples.tokens.size(), plan.samples.set_aside);
     chosen_.resize(columns_.size());
     for (std::size_t m = 0; m < columns_.size(); ++m) {
       for (auto const i : kept) chosen_[m].push_back(columns_[m][static_cast<std::size_t>(i)]);

@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 
 // Plans the passes of a training run, and parts of them. Private.
@@ -34,14 +33,12 @@ class run_planner {
   run_planner(R const& lengths, run_options options, Cost cost)
       : options_(std::move(options)), cost_(std::make_shared<Cost const>(std::move(cost))) {
     auto& o = options_.data.steps;
-    require(options_.epochs > 0, [] { return std::string("epochs = 0 must be positive"); });
+    require(options_.epochs > 0, [] { return "epochs = 0 must be positive"; });
     require(options_.steps_per_epoch == 0 || options_.steps_per_epoch < (std::uint64_t{1} << 62) / options_.epochs, [&] {
-      return "steps_per_epoch = " + std::to_string(options_.steps_per_epoch) + " times epochs = " + std::to_string(options_.epochs) +
-             " must be below 2^62";
+      return sentence("steps_per_epoch = ", options_.steps_per_epoch, " times epochs = ", options_.epochs, " must be below 2^62");
     });
-    require(options_.data.others.empty(), [] { return std::string("data.others: a training run has samples of one measure"); });
-    require(options_.data.oversize != oversize::alone,
-            [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
+    require(options_.data.others.empty(), [] { return "data.others: a training run has samples of one measure"; });
+    require(options_.data.oversize != oversize::alone, [] { return "oversize = alone: a micro-batch never exceeds the capacity"; });
     if (options_.tokens_per_step != 0) o.micro_batches = micro_batches_of(options_.tokens_per_step, o.capacity, o.ranks);
     samples_ = apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options_.data.oversize}, *cost_);
   }
@@ -75,14 +72,11 @@ class run_planner {
   }
   /// Weighs all samples anew, for passes to come.
   void reprice(run_costs const& costs) {
-    auto next = samples_.set_aside.begin();
+    auto const kept = kept_of(samples_.tokens.size(), samples_.set_aside);
     samples_.all_cost = 0;
     with_cost(costs, [&](auto const& cost) {
-      for (std::size_t i = 0; i < samples_.tokens.size(); ++i) {
-        if (next != samples_.set_aside.end() && *next == i) {
-          ++next;
-          continue;
-        }
+      for (std::size_t k = 0; k < samples_.tokens.size() - samples_.set_aside.size(); ++k) {
+        auto const i = kept.empty() ? k : static_cast<std::size_t>(kept[k]);
         samples_.cost[i] = checked_cost(samples_.tokens[i], cost, "cost", [&] { return entry("samples.tokens", i, samples_.tokens[i]); });
         samples_.all_cost += samples_.cost[i];
       }

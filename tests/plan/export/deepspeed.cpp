@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/plan/export_files.hpp>
+#include <ballast/plan/export/deepspeed.hpp>
 
 #include <ballast/cost/presets.hpp>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace test_plan_export_files {
+namespace test_plan_export_deepspeed {
 
 using namespace ballast;
 
@@ -43,4 +43,4 @@ TEST_CASE("deepspeed_json: every key that the plan depends on, and what the file
                                  "offload optimizer without gradients", "expert capacity 1.250"});
 }
 
-}  // namespace test_plan_export_files
+}  // namespace test_plan_export_deepspeed

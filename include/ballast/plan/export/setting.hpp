@@ -28,7 +28,7 @@
 /// @brief Exports plans of stages to Megatron-LM: its layout string, and the recompute flags that come closest to a plan; `setting_of`, the
 /// setting of a planned training.
 ///
-/// Complete settings are written by plan/export_flags.hpp and plan/export_files.hpp. The boundaries of a plan are what DeepSpeed's
+/// Complete settings are written by plan/export/flags.hpp and plan/export/deepspeed.hpp. The boundaries of a plan are what DeepSpeed's
 /// `PipelineModule` stores as `parts`.
 
 namespace ballast::inline v0_2 {
@@ -61,7 +61,7 @@ template <index_type Index>
 [[nodiscard]] std::optional<std::string> megatron_layout(std::span<Index const> boundaries, std::span<layer_kind const> kinds) {
   require(boundaries.size() >= 2 && boundaries.front() == 0 && boundaries.back() == kinds.size() &&
               std::is_sorted(boundaries.begin(), boundaries.end()),
-          [&] { return "boundaries must rise from 0 to the number of layers, " + std::to_string(kinds.size()); });
+          [&] { return sentence("boundaries must rise from 0 to the number of layers, ", kinds.size()); });
   auto const count = [&](layer_kind kind) { return std::count(kinds.begin(), kinds.end(), kind); };
   if (!std::is_sorted(kinds.begin(), kinds.end()) || count(layer_kind::embedding) > 1 || count(layer_kind::loss) > 1) return std::nullopt;
   std::string out = count(layer_kind::embedding) == 0 ? "E" : "";
@@ -159,8 +159,8 @@ template <index_type Index>
   require_valid(options);
   auto const& cuts = plan.partition.boundaries;
   require(kinds.size() == layers.size() && cuts.size() == options.stages + 1 && cuts.back() == layers.size(), [&] {
-    return "layers = " + std::to_string(layers.size()) + ", kinds = " + std::to_string(kinds.size()) + " and " +
-           std::to_string(cuts.size()) + " boundaries of " + std::to_string(options.stages) + " stages do not match";
+    return sentence("layers = ", layers.size(), ", kinds = ", kinds.size(), " and ", cuts.size(), " boundaries of ", options.stages,
+                    " stages do not match");
   });
   require(!means.selective || !(means.modules.empty() || means.modules.contains(recompute_module::experts)),
           [&] { return "modules = \"" + to_string(means.modules) + "\" must name modules that Megatron-LM recomputes"; });
@@ -225,10 +225,13 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] inline megatron_recompute nearest_megatron_recompute(training_plan const& plan, std::span<layer const> layers,
                                                                    std::span<layer_kind const> kinds) {
-  require(plan.status == status::feasible, [] { return std::string("plan.status must be feasible"); });
+  require(plan.status == status::feasible, [&] {
+    auto const& [stage, needed, budget] = plan.shortage;
+    return needed == 0 ? std::string("plan.status must be feasible")
+                       : sentence("plan.status must be feasible: stage ", stage, " needs ", needed, " bytes, and has ", budget);
+  });
   require(layers.size() == plan.layers.size() && kinds.size() == layers.size(), [&] {
-    return "layers = " + std::to_string(layers.size()) + " and kinds = " + std::to_string(kinds.size()) + " must be those of the plan, " +
-           std::to_string(plan.layers.size());
+    return sentence("layers = ", layers.size(), " and kinds = ", kinds.size(), " must be those of the plan, ", plan.layers.size());
   });
   auto const stages = plan.memory.size();
   if (plan.stages.partition.boundaries.size() != stages + 1) return {};

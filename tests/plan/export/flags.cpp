@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/plan/export_flags.hpp>
+#include <ballast/plan/export/flags.hpp>
 
 #include <ballast/cost/presets.hpp>
 

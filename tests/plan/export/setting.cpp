@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/plan/export_setting.hpp>
+#include <ballast/plan/export/setting.hpp>
 
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/plan/export_flags.hpp>
+#include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/staging/joint.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/schedule.hpp>
@@ -9,7 +10,7 @@
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/footprint/trainable.hpp>
-#include <ballast/plan/export_setting.hpp>
+#include <ballast/plan/export/setting.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/training_setting.hpp>
 
@@ -53,11 +54,19 @@ template <class = when_called>
   if (by.what == recompute_setting::kind::modules) return name + " " + to_string(by.modules);
   return by.layers == 1 ? name : name + " " + std::to_string(by.layers);
 }
+template <class = when_called>
+[[nodiscard]] inline std::string trained_in_words(trainable const& by) {
+  return by.what == trained::none ? "train none" : sentence("train ", by.quantised ? "qlora:" : "lora:", by.rank);
+}
+template <class = when_called>
+[[nodiscard]] inline std::string schedule_in_words(any_schedule const& by) {
+  return sentence("schedule ", std::visit([](auto const& s) { return std::string_view(s.name); }, by));
+}
 /// Thousandths as a decimal.
 template <class = when_called>
 [[nodiscard]] inline std::string thousandths_in_words(std::int64_t value) {
   auto const rest = std::to_string(1000 + value % 1000);
-  return std::to_string(value / 1000) + "." + rest.substr(1);
+  return sentence(value / 1000, ".", rest.substr(1));
 }
 
 /// Writes flags as Megatron-LM spells them, or as ms-swift does.
@@ -87,17 +96,12 @@ struct flag_writer {
     auto const interleaved = std::holds_alternative<interleaved_schedule>(by.pipeline.schedule);
     std::optional<std::string> layout;
     if (interleaved || by.chunks() == 1) {
-      std::vector<layer_kind> kinds(model.vocabulary > 0 ? 1 : 0, layer_kind::embedding);
-      kinds.insert(kinds.end(), static_cast<std::size_t>(model.layers), layer_kind::decoder);
-      kinds.insert(kinds.end(), static_cast<std::size_t>(model.mtp_layers), layer_kind::prediction);
-      if (model.vocabulary > 0) kinds.push_back(layer_kind::loss);
       auto const cuts = boundaries_of(by, model);
-      layout = megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
+      layout = megatron_layout(std::span<std::uint32_t const>(cuts), layer_kinds_of(model));
       if (!layout) lack("layers for multi-token prediction in several stages");
     }
     if (layout) add("pipeline_model_parallel_layout", {*layout});
-    if (!interleaved && !std::holds_alternative<one_f_one_b_schedule>(by.pipeline.schedule))
-      lack("schedule " + std::visit([](auto const& s) { return std::string(s.name); }, by.pipeline.schedule));
+    if (!interleaved && !std::holds_alternative<one_f_one_b_schedule>(by.pipeline.schedule)) lack(schedule_in_words(by.pipeline.schedule));
     add("context_parallel_size", spread.context);
     if (spread.context > 1) add("cp_comm_type", {by.model.method == context_method::ring ? "p2p" : "a2a"});
     if (spread.sequence_parallel) turn_on("sequence_parallel");
@@ -132,13 +136,11 @@ struct flag_writer {
     } else if (by.moved != offload::none) {
       lack("offload " + std::string(offload_in_words(by.moved)));
     }
-    if (by.language.what == trained::low_rank && by.language.quantised) {
-      lack("train qlora:" + std::to_string(by.language.rank));
-    } else if (by.language.what == trained::low_rank && swift) {
+    if (by.language.what == trained::low_rank && swift && !by.language.quantised) {
       add("tuner_type", {"lora"});
       add("lora_rank", by.language.rank);
     } else if (by.language.what != trained::all) {
-      lack(by.language.what == trained::none ? std::string("train none") : "train lora:" + std::to_string(by.language.rank));
+      lack(trained_in_words(by.language));
     }
   }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer_shape.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/footprint/trainable.hpp>
-#include <ballast/plan/export_flags.hpp>
+#include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/training_setting.hpp>
 
@@ -25,24 +26,6 @@
 /// The keys are those of deepspeedai/DeepSpeed edaa7221. They were compared with the list of keys there; the file was not run there.
 
 namespace ballast::inline v0_2 {
-
-namespace detail {
-
-/// What DeepSpeed has no key for.
-template <class = when_called>
-inline void lack_common(exported_setting& out, training_setting const& by) {
-  auto const& m = by.model;
-  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
-  if (m.loss.how != head_loss::kind::plain) lack("head loss " + to_string(m.loss));
-  if (m.attention != attention_kernel::fused) lack("attention with stored scores");
-  if (m.fp8_experts) lack("experts in 8 bits");
-  if (m.expert_capacity > 0) lack("expert capacity " + thousandths_in_words(m.expert_capacity));
-  if (m.language.what != trained::all)
-    lack(m.language.what == trained::none ? std::string("train none")
-                                          : (m.language.quantised ? "train qlora:" : "train lora:") + std::to_string(m.language.rank));
-}
-
-}  // namespace detail
 
 /// @brief Writes a training setting as the JSON file of DeepSpeed: every key that the plan depends on.
 ///
@@ -62,13 +45,11 @@ template <class = when_called>
   exported_setting out;
   auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
   auto const& spread = by.model.spread;
-  auto const number = [](char const* key, std::int64_t value) {
-    return "  \"" + std::string(key) + "\": " + std::to_string(value) + ",\n";
-  };
+  auto const number = [](char const* key, std::int64_t value) { return sentence("  \"", key, "\": ", value, ",\n"); };
   auto& text = out.text;
   text = "{\n" + number("train_batch_size", by.global_batch()) + number("train_micro_batch_size_per_gpu", by.micro_batch) +
          number("gradient_accumulation_steps", by.micro_batches);
-  if (spread.tensor > 1) text += "  \"tensor_parallel\": {\"autotp_size\": " + std::to_string(spread.tensor) + "},\n";
+  if (spread.tensor > 1) text += sentence("  \"tensor_parallel\": {\"autotp_size\": ", spread.tensor, "},\n");
   if (spread.tensor > 1 && spread.sequence_parallel) lack("sequence parallelism beside tensor parallelism");
   if (spread.context > 1 && by.model.method == context_method::ulysses) text += number("sequence_parallel_size", spread.context);
   if (spread.context > 1 && by.model.method == context_method::ring) lack("context parallelism in a ring");
@@ -76,12 +57,11 @@ template <class = when_called>
   auto const again = by.recompute.what != recompute_setting::kind::none;
   if (by.pipeline.stages > 1) {
     auto const units = again && by.recompute.what == recompute_setting::kind::uniform;
-    text += "  \"pipeline\": {\"stages\": " + std::to_string(by.pipeline.stages) +
-            ", \"activation_checkpoint_interval\": " + std::to_string(units ? by.recompute.layers : 0) + "},\n";
-    if (!std::holds_alternative<one_f_one_b_schedule>(by.pipeline.schedule))
-      lack("schedule " + std::visit([](auto const& s) { return std::string(s.name); }, by.pipeline.schedule));
+    text += sentence("  \"pipeline\": {\"stages\": ", by.pipeline.stages,
+                     ", \"activation_checkpoint_interval\": ", units ? by.recompute.layers : 0, "},\n");
+    if (!std::holds_alternative<one_f_one_b_schedule>(by.pipeline.schedule)) lack(detail::schedule_in_words(by.pipeline.schedule));
     if (again && !units) lack("recompute " + detail::recompute_in_words(by.recompute));
-    if (spread.zero > 1) lack("ZeRO stage " + std::to_string(spread.zero) + " with a pipeline");
+    if (spread.zero > 1) lack(sentence("ZeRO stage ", spread.zero, " with a pipeline"));
     lack("the cut, which is the argument `parts` of PipelineModule");
   } else if (again) {
     lack("recompute " + detail::recompute_in_words(by.recompute));
@@ -90,18 +70,26 @@ template <class = when_called>
   auto const sgd = name == "sgd" || name == "sgd-momentum";
   auto const bf16_gradients = name == "adam-bf16-gradients";
   if (name != "adam" && !bf16_gradients && !sgd) lack("optimizer " + std::string(name));
-  text += "  \"optimizer\": {\"type\": \"" + std::string(sgd ? "SGD" : "AdamW") + "\"" +
-          (sgd ? std::string(", \"params\": {\"momentum\": ") + (name == "sgd" ? "0" : "0.9") + "}" : std::string()) + "},\n";
-  text += "  \"bf16\": {\"enabled\": true},\n  \"data_types\": {\"grad_accum_dtype\": \"" + std::string(bf16_gradients ? "bf16" : "fp32") +
-          "\"},\n  \"zero_optimization\": {\"stage\": " + std::to_string(spread.zero);
+  text += sentence("  \"optimizer\": {\"type\": \"", sgd ? "SGD" : "AdamW", "\"",
+                   name == "sgd" ? ", \"params\": {\"momentum\": 0}"
+                   : sgd         ? ", \"params\": {\"momentum\": 0.9}"
+                                 : "",
+                   "},\n");
+  text += sentence("  \"bf16\": {\"enabled\": true},\n  \"data_types\": {\"grad_accum_dtype\": \"", bf16_gradients ? "bf16" : "fp32",
+                   "\"},\n  \"zero_optimization\": {\"stage\": ", spread.zero);
   auto const& moved = by.model.moved;
   if (moved == offload::gradients || moved == offload::parameters) text += ", \"offload_optimizer\": {\"device\": \"cpu\"}";
   if (moved == offload::parameters) text += ", \"offload_param\": {\"device\": \"cpu\"}";
   if (moved == offload::optimizer) lack("offload optimizer without gradients");
   if (moved != offload::none && spread.zero < (moved == offload::parameters ? 3 : 1))
-    lack("offload " + std::string(detail::offload_in_words(moved)) + " under ZeRO stage " + std::to_string(spread.zero));
+    lack(sentence("offload ", detail::offload_in_words(moved), " under ZeRO stage ", spread.zero));
   text += "}\n}\n";
-  detail::lack_common(out, by);
+  auto const& m = by.model;
+  if (m.loss.how != head_loss::kind::plain) lack("head loss " + to_string(m.loss));
+  if (m.attention != attention_kernel::fused) lack("attention with stored scores");
+  if (m.fp8_experts) lack("experts in 8 bits");
+  if (m.expert_capacity > 0) lack("expert capacity " + detail::thousandths_in_words(m.expert_capacity));
+  if (m.language.what != trained::all) lack(detail::trained_in_words(m.language));
   return out;
 }
 
