@@ -1,0 +1,560 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What models of transformers keep from the forward to the backward pass in eager PyTorch, counted on the CPU.
+
+Each layer's tensors are those that autograd saves, by distinct storage; parameters and buffers are not counted. Beside
+them stands the count of `layer_tensors`, tensor by tensor, and what the library says. Both must agree to the byte. A
+second count, of the storages that live at a moment, says that nothing else is kept, and how much the loss needs."""
+
+import collections
+import contextlib
+import dataclasses
+import itertools
+import sys
+import unittest
+import unittest.mock
+import weakref
+
+try:
+    import peft
+    import torch
+    import transformers
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_iter
+except ImportError as error:
+    print(f"skipped: {error.name} is not installed, and the models are built by transformers and peft")
+    sys.exit()
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """A small model of one family."""
+
+    family: str
+    hidden: int
+    ffn: int  # of an expert, if there are experts
+    heads: int
+    kv_heads: int
+    head_width: int
+    vocabulary: int
+    experts: int = 0
+    top_k: int = 0
+    normalised: bool = True  # whether the weights of a token's experts are divided by their sum
+    layers: int = 3
+
+    @property
+    def rotary(self):
+        return self.family != "gpt2"
+
+    @property
+    def head_norms(self):
+        return self.family.startswith("qwen3")
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How a model is trained."""
+
+    dtype: "torch.dtype"
+    attention: str = "sdpa"
+    batch: int = 1
+    tokens: int = 13  # of a sample
+    padded: bool = False  # whether the batch comes with an attention mask that hides something
+    loop: bool = False  # whether experts run one after the other, instead of grouped
+    dropout: float = 0.0  # GPT-2's three
+    rank: int = 0  # of adapters; 0: everything is trained
+    targets: tuple = ()  # what is adapted
+    adapters: "torch.dtype" = None
+    adapter_dropout: float = 0.0
+
+    @property
+    def element(self):
+        return self.dtype.itemsize
+
+    @property
+    def rows(self):
+        return self.batch * self.tokens
+
+
+LLAMA = Shape("llama", hidden=42, ffn=58, heads=6, kv_heads=2, head_width=10, vocabulary=101)
+ONE_KEY = Shape("qwen2", hidden=40, ffn=51, heads=5, kv_heads=1, head_width=8, vocabulary=97)
+ALL_KEYS = Shape("qwen2", hidden=36, ffn=62, heads=6, kv_heads=6, head_width=6, vocabulary=89)
+QWEN3 = Shape("qwen3", hidden=44, ffn=38, heads=4, kv_heads=2, head_width=14, vocabulary=67)
+GPT2 = Shape("gpt2", hidden=42, ffn=59, heads=7, kv_heads=7, head_width=6, vocabulary=103)
+MIXTRAL = Shape("mixtral", hidden=48, ffn=56, heads=6, kv_heads=2, head_width=10, vocabulary=71, experts=7, top_k=3)
+QWEN3_MOE = Shape("qwen3_moe", hidden=40, ffn=24, heads=5, kv_heads=1, head_width=12, vocabulary=79, experts=9, top_k=2)
+DENSE = (LLAMA, ONE_KEY, ALL_KEYS, QWEN3, GPT2)
+ROUTED = (MIXTRAL, QWEN3_MOE, dataclasses.replace(QWEN3_MOE, normalised=False))
+DTYPES = (torch.bfloat16, torch.float32)
+ATTENTION = ("eager", "sdpa")
+ALL_MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "c_attn", "c_proj", "c_fc")
+
+Kept = collections.namedtuple("Kept", "part name bytes")
+
+
+def layer_tensors(m, by, layer):
+    """The tensors that a layer keeps, each with the part of the layer that keeps it first."""
+    e, rows, frozen = by.element, by.rows, by.rank > 0
+    first = frozen and layer == 0  # nothing in front of the layer is trained, so no gradient goes there
+    out = []
+
+    def keep(part, name, size):
+        out.append(Kept(part, name, size))
+
+    def matrices(part, names, width, reached=True, there=False):
+        """Matrices of one input: who keeps it, and in which form. `there`: it is kept for another reason anyway."""
+        adapted = [name for name in names if name in by.targets]
+        shared = adapted and by.adapters == by.dtype and by.adapter_dropout == 0
+        if not there and (not frozen or shared):
+            keep(part, f"input of {', '.join(names)}", e * rows * width)
+        for name in adapted:
+            x = by.adapters.itemsize
+            if by.adapter_dropout:
+                keep(part, f"dropped input of {name}", x * rows * width)
+                if reached:
+                    keep(part, f"mask of {name}", rows * width)
+            elif x != e:
+                keep(part, f"input of {name} in the adapter's type", x * rows * width)
+            keep(part, f"values between the adapters of {name}", x * rows * by.rank)
+
+    def norm(part, values, count, reached=True):
+        if not reached:
+            return
+        if m.rotary:  # RMSNorm
+            keep(part, "input in float32", 4 * values)
+            keep(part, "reciprocal roots", 4 * count)
+            if not frozen:
+                keep(part, "normalised", e * values)
+        else:
+            keep(part, "input", e * values)
+            keep(part, "mean and reciprocal root", 2 * e * count)
+
+    norm("norm 1", rows * m.hidden, rows, not first)
+    part, scores = "attention", by.batch * m.heads * by.tokens**2
+    q, k = rows * m.heads * m.head_width, rows * m.kv_heads * m.head_width
+    projections = ("q_proj", "k_proj", "v_proj") if m.rotary else ("c_attn",)
+    matrices(part, projections, m.hidden, reached=not first)
+    q_reached, k_reached = (not first or projection in by.targets for projection in (projections * 2)[:2])
+    if m.head_norms:
+        norm(part, q, rows * m.heads, q_reached)
+        norm(part, k, rows * m.kv_heads, k_reached)
+    if by.attention == "sdpa":
+        if by.padded:
+            keep(part, "mask of padding", e * by.batch * by.tokens**2)
+            k = q if m.kv_heads > 1 else k  # keys and values are repeated for all heads; a single one is a view
+        keep(part, "q, k, v", e * (q + 2 * k))
+        keep(part, "logarithms of sums", 4 * rows * m.heads)
+        keep(part, "output", e * q)
+    else:
+        if k_reached:
+            keep(part, "q", e * q)
+        keep(part, "k and v, repeated", 2 * e * (q if m.kv_heads > 1 or by.batch > 1 else k))
+        if m.rotary:
+            keep(part, "scores in float32", 4 * scores)
+        if not m.rotary or e != 4:
+            keep(part, "scores", e * scores)
+        if by.dropout:
+            keep(part, "mask of scores", scores)
+            keep(part, "dropped scores", e * scores)
+    matrices(part, ("o_proj",) if m.rotary else ("c_proj",), m.heads * m.head_width, there=by.attention == "sdpa")
+    if by.dropout:
+        keep(part, "mask of the output", rows * m.hidden)
+
+    norm("norm 2", rows * m.hidden, rows)
+    part = "feed-forward"
+    if m.experts:
+        matrices(part, ("router",), m.hidden)
+        keep(part, "probabilities", 4 * rows * m.experts)
+        keep(part, "indices of experts", 8 * rows * m.top_k)
+        if m.normalised:
+            keep(part, "sums, and weights before the division", 4 * rows * (1 + m.top_k))
+        sent = rows * m.top_k
+        if not frozen:
+            keep(part, "experts' input", e * sent * m.hidden)
+        keep(part, "gate, up", 2 * e * sent * m.ffn)
+        keep(part, "silu of the gate", e * sent * m.ffn)
+        if not frozen:
+            keep(part, "product", e * sent * m.ffn)
+        keep(part, "experts' output", e * sent * m.hidden)
+        keep(part, "weights of experts", (4 if m.family == "mixtral" else e) * sent)
+        if by.loop:
+            keep(part, "weighted output", e * sent * m.hidden)
+            keep(part, "positions", 2 * 8 * sent)
+        else:
+            keep(part, "permutations", 3 * 8 * sent)
+            keep(part, "ends of experts", 4 * m.experts)
+    elif m.rotary:
+        matrices(part, ("gate_proj", "up_proj"), m.hidden)
+        keep(part, "gate, its silu, up", 3 * e * rows * m.ffn)
+        matrices(part, ("down_proj",), m.ffn)
+    else:
+        matrices(part, ("c_fc",), m.hidden)
+        keep(part, "first product, and three steps of gelu", 4 * e * rows * m.ffn)
+        matrices(part, ("c_proj",), m.ffn)
+        if by.dropout:
+            keep(part, "mask of the output", rows * m.hidden)
+    return out
+
+
+def head_tensors(m, by):
+    """What the final norm, the head and the loss keep. The logits themselves live as long as the model's output."""
+    rows, e = by.rows, by.element
+    if m.rotary:
+        out = [Kept("norm", "input in float32, reciprocal roots", 4 * rows * (m.hidden + 1))]
+        if by.rank == 0:
+            out.append(Kept("norm", "normalised", e * rows * m.hidden))
+    else:
+        out = [Kept("norm", "input, mean and reciprocal root", e * rows * (m.hidden + 2))]
+    if by.rank == 0:
+        out.append(Kept("loss", "input of the head", e * rows * m.hidden))
+    labels = 8 * by.batch * by.tokens + (8 if by.batch == 1 else 0)  # one sample: a view of the padded labels
+    return out + [Kept("loss", "log-softmax", 4 * rows * m.vocabulary), Kept("loss", "labels, count", labels + 4)]
+
+
+def model_tensors(m, by):
+    """What is kept once for all layers."""
+    if m.rotary:
+        return [Kept("model", "cosines and sines", 2 * by.element * by.tokens * m.head_width)]
+    out = [Kept("model", "positions", 8 * by.tokens)] if by.rank == 0 else []
+    if by.dropout:
+        out.append(Kept("model", "mask of the embedding", by.rows * m.hidden))
+    return out
+
+
+def library_bytes(m, by, layer):
+    """What the library says that a layer keeps."""
+    return sum(kept.bytes for kept in layer_tensors(m, by, layer))
+
+
+def config_of(m, by):
+    common = {"vocab_size": m.vocabulary, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
+    common["attn_implementation"] = by.attention
+    if m.family == "gpt2":
+        sizes = {"n_embd": m.hidden, "n_layer": m.layers, "n_head": m.heads, "n_inner": m.ffn, "n_positions": 64}
+        drops = dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), by.dropout)
+        return transformers.GPT2Config(**sizes, **drops, **common, tie_word_embeddings=False)
+    sizes = {
+        "hidden_size": m.hidden,
+        "intermediate_size": m.ffn,
+        "num_hidden_layers": m.layers,
+        "num_attention_heads": m.heads,
+        "num_key_value_heads": m.kv_heads,
+        "max_position_embeddings": 64,
+        "tie_word_embeddings": False,
+    } | common
+    if m.family != "qwen2":
+        sizes["head_dim"] = m.head_width
+    if m.family == "mixtral":
+        sizes |= {"num_local_experts": m.experts, "num_experts_per_tok": m.top_k}
+    if m.family == "qwen3_moe":
+        sizes |= {"num_experts": m.experts, "num_experts_per_tok": m.top_k, "norm_topk_prob": m.normalised}
+        sizes["moe_intermediate_size"] = m.ffn
+    name = {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3", "mixtral": "Mixtral", "qwen3_moe": "Qwen3Moe"}
+    return getattr(transformers, name[m.family] + "Config")(**sizes)
+
+
+def model_of(m, by):
+    torch.manual_seed(5)
+    model = transformers.AutoModelForCausalLM.from_config(config_of(m, by), dtype=by.dtype)
+    if m.experts:
+        model.set_experts_implementation("eager" if by.loop else "grouped_mm")
+    if by.rank:
+        config = peft.LoraConfig(r=by.rank, lora_dropout=by.adapter_dropout, target_modules=list(by.targets))
+        model = peft.get_peft_model(model, config, autocast_adapter_dtype=by.adapters != by.dtype)
+        types = {p.dtype for p in model.parameters() if p.requires_grad}
+        assert types == {by.adapters}, types
+    return model.train()
+
+
+def inner(model):
+    """The decoder inside a model, its layers and its final norm."""
+    base = model.get_base_model() if isinstance(model, peft.PeftModel) else model
+    decoder = base.transformer if hasattr(base, "transformer") else base.model
+    if hasattr(decoder, "h"):
+        return decoder, decoder.h, decoder.ln_f
+    return decoder, decoder.layers, decoder.norm
+
+
+def device_dropout(x, p=0.5, training=True, inplace=False):
+    """Dropout as it runs on a GPU: with a mask of one byte. On a CPU it keeps noise of the input's type."""
+    return torch.native_dropout(x, p, True)[0] if training and p > 0 else x
+
+
+def batch_of(m, by):
+    ids = torch.randint(0, m.vocabulary, (by.batch, by.tokens), generator=torch.Generator().manual_seed(3))
+    batch = {"input_ids": ids, "labels": ids, "use_cache": False}
+    if by.padded:
+        batch["attention_mask"] = (torch.arange(by.tokens) < by.tokens - 2).long().repeat(by.batch, 1)
+    return batch
+
+
+def storage(tensor):
+    return tensor.untyped_storage()
+
+
+PARTS = {"input_layernorm": "norm 1", "self_attn": "attention", "post_attention_layernorm": "norm 2"}
+PARTS |= {"ln_1": "norm 1", "attn": "attention", "ln_2": "norm 2", "mlp": "feed-forward"}
+
+
+class Counter:
+    """Counts the storages that a model saves for its backward pass, by where it first saves them: [place, part]."""
+
+    def __init__(self, model, batch):
+        owned = [*model.parameters(), *model.buffers(), *(t for t in batch.values() if isinstance(t, torch.Tensor))]
+        self.owned = {storage(t).data_ptr() for t in owned}
+        self.place, self.part = "model", "model"
+        self.tensors = collections.defaultdict(list)
+        self.alive, self.shared, self.removed = [], set(), []
+        decoder, layers, norm = inner(model)
+        for i, layer in enumerate(layers):
+            self.within(layer, i, "residual")
+            for name, part in PARTS.items():
+                if hasattr(layer, name):
+                    self.within(getattr(layer, name), i, part)
+        self.within(norm, "head", "norm")
+        self.removed.append(norm.register_forward_hook(lambda *_: self.at("head", "loss")))
+        if hasattr(decoder, "rotary_emb"):
+            self.removed.append(decoder.rotary_emb.register_forward_hook(lambda _, x, out: self.share(out)))
+
+    def at(self, place, part):
+        self.place, self.part = place, part
+
+    def share(self, tensors):
+        self.shared |= {storage(t).data_ptr() for t in tensors}
+
+    def within(self, module, place, part):
+        around = []
+
+        def enter(*_):
+            around.append((self.place, self.part))
+            self.at(place, part)
+
+        def leave(*_):
+            self.at(*around.pop())
+
+        self.removed += [module.register_forward_pre_hook(enter), module.register_forward_hook(leave)]
+
+    def save(self, tensor):
+        where = storage(tensor).data_ptr()
+        self.alive.append(tensor)  # so that no address is used twice
+        if where not in self.owned:
+            self.owned.add(where)
+            at = ("model", "model") if where in self.shared else (self.place, self.part)
+            self.tensors[at].append((storage(tensor).nbytes(), str(tensor.dtype)[6:], tuple(tensor.shape)))
+        return tensor
+
+    def sums(self, place):
+        return {part: sum(t[0] for t in found) for (at, part), found in self.tensors.items() if at == place}
+
+    def run(self, model, batch):
+        with torch.autograd.graph.saved_tensors_hooks(self.save, lambda tensor: tensor):
+            out = model(**batch)
+        for hook in self.removed:
+            hook.remove()
+        return out
+
+
+class Live(TorchDispatchMode):
+    """Counts the storages that live, from those that operators return while the mode is on."""
+
+    def __init__(self, model, batch):
+        super().__init__()
+        owned = [*model.parameters(), *model.buffers(), *(t for t in batch.values() if isinstance(t, torch.Tensor))]
+        self.owned = {storage(t)._cdata for t in owned}
+        self.sizes, self.now, self.peak, self.at_next = {}, 0, 0, None
+
+    def forget(self, key):
+        self.now -= self.sizes.pop(key)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if self.at_next:
+            self.at_next()
+        out = function(*args, **(kwargs or {}))
+        for tensor in tree_iter(out):
+            if not isinstance(tensor, torch.Tensor) or storage(tensor)._cdata in self.owned | self.sizes.keys():
+                continue
+            key = storage(tensor)._cdata
+            self.sizes[key] = storage(tensor).nbytes()
+            self.now += self.sizes[key]
+            weakref.finalize(storage(tensor), self.forget, key)
+        self.peak = max(self.peak, self.now)
+        return out
+
+
+def total(tensors):
+    return sum(kept.bytes for kept in tensors)
+
+
+def ways(**options):
+    """All combinations of options that are lists."""
+    lists = {name: value if isinstance(value, (list, tuple)) else [value] for name, value in options.items()}
+    return [Way(**dict(zip(lists, values))) for values in itertools.product(*lists.values())]
+
+
+class KeptBytes(unittest.TestCase):
+    def setUp(self):
+        dropout = unittest.mock.patch("torch.nn.functional.dropout", device_dropout)
+        dropout.start()
+        self.addCleanup(dropout.stop)
+
+    def same(self, m, by, place, formula, counted):
+        """Fails unless each part keeps the bytes of its formula; says which tensors were counted in it."""
+        sums = collections.Counter()
+        for kept in formula:
+            sums[kept.part] += kept.bytes
+        for part in sums.keys() | counted.sums(place).keys():
+            if sums[part] != counted.sums(place).get(part, 0):
+                lines = [f"{m}", f"{by}", f"{place}, {part}: formula {sums[part]}"]
+                lines += [f"    {kept.bytes:8} {kept.name}" for kept in formula if kept.part == part]
+                lines += [f"  counted {counted.sums(place).get(part, 0)}"]
+                lines += [f"    {size:8} {dtype} {shape}" for size, dtype, shape in counted.tensors[place, part]]
+                self.fail("\n".join(lines))
+
+    def check(self, m, by):
+        model, batch = model_of(m, by), batch_of(m, by)
+        counted = Counter(model, batch)
+        counted.run(model, batch)
+        for layer in range(m.layers):
+            self.same(m, by, layer, layer_tensors(m, by, layer), counted)
+        self.same(m, by, "head", head_tensors(m, by), counted)
+        self.same(m, by, "model", model_tensors(m, by), counted)
+        layer = m.layers - 1
+        self.assertEqual(library_bytes(m, by, layer), sum(counted.sums(layer).values()), f"{m} {by}")
+
+    def test_models_that_are_trained(self):
+        for m in DENSE:
+            for by in ways(dtype=DTYPES, attention=ATTENTION, batch=(1, 3)):
+                self.check(m, by)
+
+    def test_experts(self):
+        for m in ROUTED:
+            for by in ways(dtype=DTYPES, attention="sdpa", batch=(1, 3), loop=(False, True)):
+                self.check(m, by)
+            self.check(m, Way(torch.bfloat16, "eager"))
+
+    def test_widths_do_not_matter(self):
+        for hidden, ffn, heads, kv_heads, width in ((30, 7, 3, 3, 2), (20, 90, 10, 5, 4), (64, 33, 8, 2, 16)):
+            for family in ("llama", "qwen3"):
+                m = Shape(family, hidden, ffn, heads, kv_heads, width, vocabulary=5 + ffn, layers=2)
+                if family == "llama":
+                    m = dataclasses.replace(m, hidden=heads * hidden)
+                for by in ways(dtype=DTYPES, attention=ATTENTION, tokens=(1, 22)):
+                    self.check(m, by)
+
+    def test_padded_batches(self):
+        for m in (LLAMA, ONE_KEY, ALL_KEYS, GPT2):
+            for by in ways(dtype=DTYPES, attention=ATTENTION, batch=(1, 3), padded=True):
+                self.check(m, by)
+
+    def test_dropout_of_gpt2(self):
+        for by in ways(dtype=DTYPES, attention="eager", batch=(1, 3), dropout=0.1):
+            self.check(GPT2, by)
+
+    def test_adapters_of_all_matrices(self):
+        for m in DENSE:
+            for by in ways(dtype=DTYPES, attention=ATTENTION, batch=3, rank=5, targets=[ALL_MATRICES]):
+                for types, dropout in itertools.product({torch.float32, by.dtype}, (0.0, 0.1)):
+                    self.check(m, dataclasses.replace(by, adapters=types, adapter_dropout=dropout))
+
+    def test_adapters_of_queries_and_values(self):
+        for m in (LLAMA, ONE_KEY, QWEN3, *ROUTED[:2]):
+            for by in ways(dtype=torch.bfloat16, attention=ATTENTION, rank=3, targets=[("q_proj", "v_proj")]):
+                for loop in {False, m.experts > 0}:
+                    self.check(m, dataclasses.replace(by, adapters=torch.float32, loop=loop))
+
+    def test_nothing_else_lives_after_the_forward_pass(self):
+        for m in (LLAMA, QWEN3, GPT2, MIXTRAL):
+            for by in ways(dtype=DTYPES, attention=ATTENTION, batch=(1, 3)):
+                model, batch = model_of(m, by), batch_of(m, by)
+                with Live(model, batch) as live:
+                    loss = model(**batch).loss
+                layers = (total(layer_tensors(m, by, layer)) for layer in range(m.layers))
+                expected = sum(layers) + total(head_tensors(m, by) + model_tensors(m, by)) + storage(loss).nbytes()
+                self.assertEqual(live.now, expected, f"{m} {by}")
+
+    def test_checkpoints(self):
+        """A layer keeps its input. For its backward pass it makes what it would have kept, and has a gradient."""
+        for m in (LLAMA, QWEN3, GPT2):
+            for by in ways(dtype=DTYPES, attention=ATTENTION, batch=(1, 3)):
+                self.check_checkpoints(m, by)
+
+    def check_checkpoints(self, m, by):
+        model, batch = model_of(m, by), batch_of(m, by)
+        live, seen = Live(model, batch), []
+
+        class Recomputation:
+            def __enter__(self):
+                pass
+
+            def __exit__(self, *_):
+                live.at_next = self.note  # when the frames of the layer's functions are gone
+
+            def note(self):
+                live.at_next = None
+                grads = [p.grad for p in model.parameters() if p.grad is not None]
+                seen.append(live.now - sum(storage(grad).nbytes() for grad in grads))
+
+        options = {"use_reentrant": False, "preserve_rng_state": False}
+        options["context_fn"] = lambda: (contextlib.nullcontext(), Recomputation())
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
+        stream = by.element * by.rows * m.hidden
+        once = total(model_tensors(m, by))
+        if m.rotary:
+            once += 8 * by.tokens  # the positions, which are an argument of each layer
+        if by.attention == "eager":
+            once += by.element * by.batch * by.tokens**2  # the causal mask, which is another
+        with live:
+            loss = model(**batch).loss
+            scalar = storage(loss).nbytes()
+            self.assertEqual(live.now, m.layers * stream + once + total(head_tensors(m, by)) + scalar, f"{m} {by}")
+            loss.backward()
+        input_is_kept = by.dtype == torch.float32 or not m.rotary  # by norm 1, which makes no copy
+        for layer, now in zip(reversed(range(m.layers)), seen, strict=True):
+            at_work = total(layer_tensors(m, by, layer)) - (stream if input_is_kept else 0)
+            expected = (layer + 1) * stream + once + at_work + stream + 2 * scalar  # loss and its gradient
+            self.assertEqual(now, expected, f"{m} {by} layer {layer}")
+
+    def test_checkpoints_with_adapters(self):
+        for by in ways(dtype=torch.bfloat16, batch=3, rank=5, targets=[ALL_MATRICES], adapters=torch.float32):
+            for m in (LLAMA, GPT2):
+                model, batch = model_of(m, by), batch_of(m, by)
+                model.gradient_checkpointing_enable()
+                counted = Counter(model, batch)
+                counted.run(model, batch)
+                for layer in range(1, m.layers):
+                    self.assertEqual(sum(counted.sums(layer).values()), by.element * by.rows * m.hidden)
+
+    def test_the_loss(self):
+        """The logits of the model live as long as its output is held; float32 tensors of their size live beside them.
+
+        Samples have more tokens than the model has channels, so that gradients of the head's matrix are smaller."""
+        for m in (LLAMA, GPT2):
+            m = dataclasses.replace(m, vocabulary=1009, layers=1)
+            for by in ways(dtype=DTYPES, batch=(1, 3), tokens=60):
+                for held in (False, True):
+                    self.check_loss(m, by, held)
+
+    def check_loss(self, m, by, held):
+        model, batch = model_of(m, by), batch_of(m, by)
+        e, logits = by.element, by.rows * m.vocabulary
+        with Live(model, batch) as live:
+            out = model(**batch)
+            loss = out.loss
+            forward, live.peak = live.peak, 0
+            if not held:
+                del out
+            kept = live.now
+            loss.backward()
+        scalar = storage(loss).nbytes()
+        rest = total(layer_tensors(m, by, 0) + head_tensors(m, by) + model_tensors(m, by)) + scalar - 4 * logits
+        labels = total(kept for kept in head_tensors(m, by) if kept.name.startswith("labels"))  # gone before the peak
+        copy = 4 if e < 4 else 0
+        padded = 8 * by.batch * (by.tokens + 1) if by.batch > 1 else 0  # labels before they are shifted
+        self.assertEqual(forward, (e + copy + 4) * logits + rest + padded, f"{m} {by}")
+        self.assertEqual(kept, (e * held + 4) * logits + rest, f"{m} {by} {held}")
+        self.assertEqual(live.peak, (e * held + 12) * logits + rest + scalar - labels, f"{m} {by} {held}")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    unittest.main(warnings="ignore")
