@@ -214,6 +214,34 @@ class Arrays(unittest.TestCase):
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
 
+class Memory(unittest.TestCase):
+    def test_what_a_layer_keeps(self):
+        shape = ballast.transformer(layers=2, hidden=64, query_heads=4, kv_heads=2, head_width=16, ffn=96, vocabulary=101)
+        kept = ballast.layer_tensors(shape)
+        # two norms in float32, with their outputs; q, k, v and the output; log-sum-exp; the feed-forward block
+        self.assertEqual(sum(token for token, _ in kept.values()), 2 * (8 * 64 + 4) + 2 * (2 * 4 + 2 * 2) * 16 + 4 * 4 + 8 * 96)
+        self.assertEqual(kept["scores"], (16, 0))
+        self.assertEqual(ballast.layer_tensors(shape, stored_scores=True)["scores"], (0, 24))
+        self.assertNotIn("input of the last matrix", ballast.layer_tensors(shape, train="lora:4"))
+        with self.assertRaisesRegex(ValueError, "no framework"):
+            ballast.layer_tensors(shape, framework="jax")
+        with self.assertRaisesRegex(ValueError, "expected all, none, lora:RANK or qlora:RANK"):
+            ballast.layer_tensors(shape, train="lora")
+
+    def test_where_the_bytes_of_a_training_are(self):
+        run = partial(ballast.memory, "llama-3.1-8b", framework="megatron", sequence=8192, tensor=4, data=2, zero=1, micro_batches=8)
+        one = run()
+        self.assertEqual(len(one), 1)
+        self.assertEqual(one[0]["moment"], "head")
+        held = sum(one[0][part] for part in ("states", "workspace", "kept", "inputs", "gathered"))
+        self.assertEqual(one[0]["peak"], held + max(one[0]["extra"].values()))
+        self.assertEqual(len(run(stages=4)), 4)
+        self.assertLess(run(recompute="full")[0]["kept"], run(recompute="mlp")[0]["kept"])
+        self.assertLess(run(loss="in-place")[0]["peak"], one[0]["peak"])
+        with self.assertRaisesRegex(ValueError, "no loss"):
+            run(loss="cheap")
+
+
 class Costs(unittest.TestCase):
     def test_a_cost_must_be_named(self):
         for call in (

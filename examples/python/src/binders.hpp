@@ -15,6 +15,7 @@ void bind_balance(nanobind::module_& m);
 void bind_run(nanobind::module_& m);
 void bind_layout(nanobind::module_& m);
 void bind_loss(nanobind::module_& m);
+void bind_memory(nanobind::module_& m);
 void bind_check(nanobind::module_& m);
 void bind_chains(nanobind::module_& m);
 void bind_streams(nanobind::module_& m);

@@ -14,6 +14,7 @@ NB_MODULE(_ballast, m) {
   ballast_python::bind_run(m);
   ballast_python::bind_layout(m);
   ballast_python::bind_loss(m);
+  ballast_python::bind_memory(m);
   ballast_python::bind_check(m);
   ballast_python::bind_chains(m);
   ballast_python::bind_streams(m);
