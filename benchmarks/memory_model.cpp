@@ -60,6 +60,14 @@ void print(char const* title, std::span<ballast_test::peak_row const> rows, bool
   std::printf("median error %.1f %%, worst %.1f %%\n\n", 100 * errors[errors.size() / 2], 100 * errors.back());
 }
 
+void print(char const* title, std::span<ballast_test::pytorch_row const> rows) {
+  std::vector<ballast_test::peak_row> all;
+  for (auto const& row : rows)
+    all.push_back(
+        {.name = row.name, .model = row.model, .by = row.by, .hopper = true, .peak = row.peak, .between_steps = 0, .window = row.window});
+  print(title, all, false);
+}
+
 /// Processor time of a question, the least of seven runs.
 void print_times(std::span<ballast_test::peak_row const> rows) {
   std::printf("%-72s %8s\n", "a question of memory_of", "us");
@@ -84,6 +92,8 @@ int main() {
   auto const small = megatron_peaks(), large = bridge_peaks();
   print("Megatron-LM's functional tests, the last of 8 ranks", small, true);
   print("Megatron-Bridge on H100, the stage that needs most", large, false);
+  print("torchtune on one GPU, and fsdp_qlora on two", torchtune_peaks());
+  print("torchtitan on H100 with 96 GB, reserved bytes", torchtitan_peaks());
   print_times(large);
   std::printf("GiB on a device. \"fitted\": a constant of the model was fitted to this row, or to a group of rows with it.\n\n");
   print("torchtitan, 96 GB H100", torchtitan_rows());

@@ -492,7 +492,7 @@ struct pytorch_row {
 [[nodiscard]] inline std::vector<pytorch_row> torchtune_peaks() {
   using namespace ballast;
   std::vector<pytorch_row> out;
-  auto const gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
+  auto const from_gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
   transformer const three{
       .layers = 28, .hidden = 3072, .query_heads = 24, .kv_heads = 8, .head_width = 128, .ffn = 8192, .vocabulary = 128256, .tied = true};
   auto const& eight = transformer_preset("llama-3.1-8b");
@@ -502,7 +502,7 @@ struct pytorch_row {
   by.micro_batch = 2;
   by.sequence = 4096;
   auto const add = [&](char const* name, transformer const& model, double measured, double window) {
-    out.push_back({.name = name, .model = model, .by = by, .peak = gib(measured), .window = window});
+    out.push_back({.name = name, .model = model, .by = by, .peak = from_gib(measured), .window = window});
   };
   add("3B, 2 x 4,096, eager", three, 60.0, 0.03);
   by.model.framework = framework_named("compiled");
@@ -547,10 +547,10 @@ struct pytorch_row {
   using namespace ballast;
   using enum recompute_setting::kind;
   std::vector<pytorch_row> out;
-  auto const gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
+  auto const from_gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
   optimizer const adam{.name = "adam in float32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}};
   auto const add = [&](char const* name, char const* model, training_setting const& by, double measured, double window) {
-    out.push_back({.name = name, .model = transformer_preset(model), .by = by, .peak = gib(measured), .window = window});
+    out.push_back({.name = name, .model = transformer_preset(model), .by = by, .peak = from_gib(measured), .window = window});
   };
   auto const fsdp = [&](std::int64_t data, std::int64_t tensor, std::int64_t context, recompute_setting recompute, std::int64_t samples,
                         std::int64_t tokens) {
