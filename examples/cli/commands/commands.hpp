@@ -20,6 +20,7 @@ void add_calibrate(CLI::App& app);
 void add_check(CLI::App& app);
 void add_check_config(CLI::App& app);
 void add_capacities(CLI::App& app);
+void add_memory(CLI::App& app);
 void add_offload_plan(CLI::App& app);
 void add_partition(CLI::App& app);
 void add_recompute(CLI::App& app);

@@ -72,8 +72,7 @@ void add_levels(CLI::App& app) {
   auto* const framework = add_value(
       command, "--framework", request.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
       "how large activations are: hbp (default), fused, megatron, eager, compiled or chunkflow");
-  auto* const loss = add_value(command, "--head-loss", request.loss, head_loss,
-                               "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
+  auto* const loss = add_value(command, "--head-loss", request.loss, head_loss, head_loss_help);
   command
       .add_option("--table", request.table,
                   "measured settings: rows of length, sp, recomputed_layers, milliseconds and perhaps memory in GB")

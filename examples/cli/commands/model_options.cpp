@@ -18,19 +18,6 @@ namespace ballast_cli {
 
 namespace {
 
-[[nodiscard]] ballast::trainable trained_part(std::string const& option, std::string const& text) {
-  constexpr std::string_view adapters = "lora:";
-  auto const quantised = text.starts_with("qlora:");
-  if (text == "all") return {};
-  if (text == "none") return {.what = ballast::trained::none};
-  if (quantised || text.starts_with(adapters)) {
-    auto const rank = whole<std::int64_t>(option + " lora:RANK, RANK =", text.substr(adapters.size() + (quantised ? 1 : 0)));
-    if (rank > 1 << 16) throw bad_input(option + " " + printable(text) + ": the rank of the adapters is at most 65536");
-    return {.what = ballast::trained::low_rank, .rank = rank, .quantised = quantised};
-  }
-  throw bad_input(option + " " + printable(text) + ": expected all, none, lora:RANK or qlora:RANK, as in lora:8");
-}
-
 [[nodiscard]] ballast::hidden_share hidden_exchanges(std::string const& option, std::string const& text) {
   ballast::hidden_share out;
   if (text.find('=') == std::string::npos) {
@@ -53,6 +40,25 @@ void freeze(ballast::model_setting& by, std::string const& option, std::string c
 
 }  // namespace
 
+ballast::trainable trained_part(std::string const& option, std::string const& text) {
+  constexpr std::string_view adapters = "lora:";
+  auto const quantised = text.starts_with("qlora:");
+  if (text == "all") return {};
+  if (text == "none") return {.what = ballast::trained::none};
+  if (quantised || text.starts_with(adapters)) {
+    auto const rank = whole<std::int64_t>(option + " lora:RANK, RANK =", text.substr(adapters.size() + (quantised ? 1 : 0)));
+    if (rank > 1 << 16) throw bad_input(option + " " + printable(text) + ": the rank of the adapters is at most 65536");
+    return {.what = ballast::trained::low_rank, .rank = rank, .quantised = quantised};
+  }
+  throw bad_input(option + " " + printable(text) + ": expected all, none, lora:RANK or qlora:RANK, as in lora:8");
+}
+
+int zero_stage(std::string const& option, std::string const& text) {
+  if (text.size() != 1 || text[0] < '0' || text[0] > '3')
+    throw bad_input(option + " " + printable(text) + ": expected a ZeRO stage from 0 to 3");
+  return text[0] - '0';
+}
+
 model_options add_model_options(CLI::App& command, model_request& asked, std::string& schedules, model_option_rules const& rules) {
   model_options out;
   auto& by = asked.setting;
@@ -71,17 +77,13 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
   auto const add = [&](char const* name, auto& value, auto parse, char const* help) {
     return of_setting.emplace_back(add_value(command, name, value, parse, help));
   };
-  auto const zero_stage = [](std::string const& option, std::string const& text) {
-    if (text.size() != 1 || text[0] < '0' || text[0] > '3')
-      throw bad_input(option + " " + printable(text) + ": expected a ZeRO stage from 0 to 3");
-    return text[0] - '0';
-  };
   out.tensor = add("--tp", by.spread.tensor, small_positive, "tensor-parallel devices of a stage, with sequence parallelism; 1 by default");
   out.context = add("--cp", by.spread.context, small_positive, "context-parallel devices that share a micro-batch; 1 by default");
   add(
       "--cp-method", by.method, [](auto const& option, auto const& text) { return named(option, text, std::span(context_methods)).method; },
       "how they share attention: ring (default) or ulysses");
   out.expert = add("--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
+  add("--etp", by.expert_tensor, small_positive, "devices that share an expert; as --tp under megatron, 1 else, by default");
   out.zero = add("--zero", by.spread.zero, zero_stage, "ZeRO stage over the ranks and context-parallel devices, 0 (default) to 3");
   add(
       "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
@@ -92,7 +94,7 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
   add(
       "--framework", by.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
       "how large activations are: fused (default), megatron, eager, compiled, chunkflow or hbp");
-  add("--head-loss", by.loss, head_loss, "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
+  add("--head-loss", by.loss, head_loss, head_loss_help);
   add(
       "--attention", by.attention,
       [](auto const& option, auto const& text) { return named(option, text, std::span(attention_kernels)).kernel; },

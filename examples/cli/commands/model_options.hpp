@@ -11,6 +11,11 @@
 
 namespace ballast_cli {
 
+/// all, none, lora:RANK or qlora:RANK. Throws bad_input.
+[[nodiscard]] ballast::trainable trained_part(std::string const& option, std::string const& text);
+/// 0 to 3. Throws bad_input.
+[[nodiscard]] int zero_stage(std::string const& option, std::string const& text);
+
 /// Options of which each excludes others.
 struct model_option_rules {
   std::vector<CLI::Option*> not_with_stages;  ///< those that --stages excludes

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
+#include "commands/model_options.hpp"
 #include "commands/options.hpp"
 #include "errors.hpp"
 #include "planning/offload_plan.hpp"
@@ -153,20 +154,12 @@ void add_offload_plan(CLI::App& app) {
   add_value(command, "--ranks", asked.ranks, small_positive, "data-parallel ranks; 1 by default");
   add_value(command, "--tp", asked.setting.spread.tensor, small_positive,
             "tensor-parallel devices, with sequence parallelism; 1 by default");
-  add_value(
-      command, "--zero", asked.setting.spread.zero,
-      [](std::string const& option, std::string const& text) {
-        auto const stage = whole<std::int32_t, 0>(option, text);
-        if (stage > 3) throw bad_input(option + " " + printable(text) + ": expected a ZeRO stage from 0 to 3");
-        return stage;
-      },
-      "ZeRO stage over the ranks, 0 (default) to 3");
+  add_value(command, "--zero", asked.setting.spread.zero, zero_stage, "ZeRO stage over the ranks, 0 (default) to 3");
   add_value(
       command, "--optimizer", asked.setting.optimizer,
       [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
       "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum or galore");
-  add_value(command, "--head-loss", asked.setting.loss, head_loss,
-            "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
+  add_value(command, "--head-loss", asked.setting.loss, head_loss, head_loss_help);
   add_value(
       command, "--recompute", asked.recomputed,
       [](auto const& option, auto const& text) { return named(option, text, std::span(recomputations)).what; },

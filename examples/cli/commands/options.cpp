@@ -143,13 +143,14 @@ ballast::oversize planned_oversize_policy(std::string const& option, std::string
 }
 
 ballast::head_loss head_loss(std::string const& option, std::string const& text) {
-  using enum ballast::head_loss::kind;
   constexpr std::string_view chunks = "chunked:";
-  if (text == "plain") return {};
-  if (text == "fused") return {.how = fused};
   if (text.starts_with(chunks))
-    return {.how = chunked, .chunks = whole<std::int32_t>(option + " chunked:N, N =", text.substr(chunks.size()))};
-  throw bad_input(option + " " + printable(text) + ": expected plain, fused or chunked:N, as in chunked:8");
+    return {.how = ballast::head_loss::kind::chunked,
+            .chunks = whole<std::int32_t>(option + " chunked:N, N =", text.substr(chunks.size()))};
+  for (auto const& known : ballast::head_losses)
+    if (text == known.name && known.how != ballast::head_loss::kind::chunked) return {.how = known.how};
+  throw bad_input(option + " " + printable(text) +
+                  ": expected plain, fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel, as in chunked:8");
 }
 
 ballast::any_schedule schedule(std::string const& option, std::string const& name) {

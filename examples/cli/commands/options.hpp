@@ -86,6 +86,8 @@ template <class Named, std::size_t extent>
 /// Those of a plan, whose places never hold more than the capacity.
 [[nodiscard]] ballast::oversize planned_oversize_policy(std::string const& option, std::string const& text);
 
+inline constexpr auto head_loss_help =
+    "how the loss is computed: plain (default), fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel";
 [[nodiscard]] ballast::head_loss head_loss(std::string const& option, std::string const& text);
 [[nodiscard]] ballast::any_schedule schedule(std::string const& option, std::string const& name);
 

@@ -70,6 +70,7 @@ std::string in_words(ballast::model_setting const& by, ballast::hidden_share con
   if (spread.tensor > 1) text += ", TP " + std::to_string(spread.tensor);
   if (spread.context > 1) text += ", CP " + std::to_string(spread.context) + " (" + in_words(by.method) + ")";
   if (by.expert > 1) text += ", EP " + std::to_string(by.expert);
+  if (by.expert > 1 && by.experts().expert_tensor > 1) text += ", ETP " + std::to_string(by.experts().expert_tensor);
   std::string shares;
   for (auto const& kind : exchange_kinds)
     if (auto const share = hidden.*kind.share; share > 0)
@@ -90,6 +91,7 @@ nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden
                               {"context", by.spread.context},
                               {"context_method", in_words(by.method)},
                               {"expert", by.expert},
+                              {"expert_tensor", by.experts().expert_tensor},
                               {"data", by.spread.data},
                               {"zero", by.spread.zero},
                               {"overlap", nlohmann::ordered_json::object()}};

@@ -5,8 +5,8 @@
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
-#include <ballast/core/search_limits.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/core/search_watch.hpp>
 
 #include <algorithm>

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/commands.hpp"
+#include "commands/model_options.hpp"
+#include "commands/options.hpp"
+#include "errors.hpp"
+#include "planning/memory_question.hpp"
+#include "planning/model_setting.hpp"
+#include "planning/sample_cost.hpp"
+#include "report/json.hpp"
+#include "report/memory_parts.hpp"
+#include "report/output.hpp"
+#include "report/words.hpp"
+
+#include <ballast/core/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+constexpr std::size_t shown_changes = 3;
+
+struct memory_arguments {
+  model_on_device on;
+  ballast::training_setting setting;
+  std::string trainer = "megatron";
+  std::uint32_t ranks = 1;
+  std::uint32_t stages = 1;
+  std::int64_t tokens = 0;
+  std::optional<std::int64_t> memory;
+  std::optional<int> zero;
+  std::optional<ballast::head_loss> loss;
+  bool dropout = false, compiled = false, json = false;
+};
+
+[[nodiscard]] ballast::recompute_setting recomputed(std::string const&, std::string const& text) {
+  using enum ballast::recompute_setting::kind;
+  if (text == "none") return {};
+  if (text == "full") return {.what = uniform};
+  return {.what = modules, .modules = ballast::module_set_named(lower_case(text))};
+}
+
+/// The setting that the options say, with the defaults of the trainer.
+[[nodiscard]] ballast::training_setting setting_of(memory_arguments const& a, ballast::transformer const& model) {
+  auto const& of = named("--framework", a.trainer, std::span(trainers));
+  auto by = a.setting;
+  auto& m = by.model;
+  m.framework = ballast::framework_named(a.compiled ? "compiled" : of.framework);
+  if (a.compiled && of.framework == "megatron") throw bad_input("--compiled: is for trainers on PyTorch, and megatron is none");
+  m.loss = a.loss.value_or(of.loss);
+  m.kernels = of.kernels;
+  m.kernels.hidden_dropout = m.kernels.attention_dropout = a.dropout;
+  m.kernels.grouped_gemm = model.experts > 0 && m.framework.count == ballast::tensor_count::megatron;
+  m.spread.zero = a.zero.value_or(of.zero);
+  by.pipeline.stages = a.stages;
+  by.pipeline.memory = a.memory.value_or(device_of(a.on.device).memory_bytes / 10 * 9);
+  by.sequence = a.tokens;
+  by.model = ballast_cli::setting_for(m, a.ranks, model, printable(a.on.model));
+  return by;
+}
+
+[[nodiscard]] std::string in_words(memory_arguments const& a, ballast::transformer const& model, ballast::training_setting const& by,
+                                   memory_answer const& of) {
+  auto const& most = ballast::largest_of(of.stages);
+  auto const memory = by.pipeline.memory;
+  auto text = name_of_language_part(a.on.model) + " of " + grouped(static_cast<std::uint64_t>(ballast::parameters(model))) +
+              " parameters on " + counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + a.on.device + "), " +
+              counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(by.sequence)) +
+              " tokens in a micro-batch.\n" + in_words(by.model, ballast::hidden_share{}) + "\n\n" + parts_table(of.stages) + "\n";
+  auto const stage = std::to_string(&most - of.stages.data());
+  text += (most.peak() <= memory ? "It fits: stage " : "It does not fit: stage ") + stage + " needs " + many_bytes(most.peak()) + " of " +
+          many_bytes(memory) + ". ";
+  text += of.longest > 0 ? "The longest sequence that fits has " + grouped(static_cast<std::uint64_t>(of.longest)) + " tokens.\n"
+                         : "No sequence fits.\n";
+  if (!of.changes.empty()) text += "\nOn the same devices, most is saved by:\n";
+  for (std::size_t i = 0; i < of.changes.size() && i < shown_changes; ++i) {
+    auto const& c = of.changes[i];
+    text += "  " + c.what + ": " + many_bytes(c.saved) + " less; the modelled step takes " +
+            formatted("%.1f %% ", 100 * (c.slower < 0 ? -c.slower : c.slower)) + (c.slower < 0 ? "less" : "more") + "\n";
+  }
+  return text;
+}
+
+[[nodiscard]] nlohmann::ordered_json to_json(ballast::training_setting const& by, memory_answer const& of) {
+  auto stages = nlohmann::ordered_json::array(), changes = nlohmann::ordered_json::array();
+  for (auto const& s : of.stages) stages.push_back(ballast_cli::to_json(s));
+  for (auto const& c : of.changes) changes.push_back({{"change", c.what}, {"saved_bytes", c.saved}, {"slower", c.slower}});
+  auto const peak = ballast::largest_of(of.stages).peak();
+  return {{"setting", to_json(by.model, ballast::hidden_share{})},
+          {"peak_bytes", peak},
+          {"memory_bytes", by.pipeline.memory},
+          {"fits", peak <= by.pipeline.memory},
+          {"longest_tokens", of.longest},
+          {"stages", std::move(stages)},
+          {"changes", std::move(changes)}};
+}
+
+}  // namespace
+
+void add_memory(CLI::App& app) {
+  auto const arguments = std::make_shared<memory_arguments>();
+  auto& a = *arguments;
+  auto& by = a.setting.model;
+  auto& command = *app.add_subcommand("memory", "say where the bytes of a training are on each device, and what would save some");
+  command.add_option("MODEL", a.on.model, "preset or Hugging Face config.json")->required();
+  command.add_option("--framework", a.trainer, "megatron (default), torchtitan, torchtune, transformers, axolotl or deepspeed");
+  add_value(command, "--tokens", a.tokens, small_positive, "tokens of a sequence")->required();
+  add_value(command, "--batch", a.setting.micro_batch, small_positive, "sequences of a micro-batch; 1 by default");
+  add_value(command, "--micro-batches", a.setting.micro_batches, small_positive, "micro-batches of a rank in a step; 1 by default");
+  add_value(command, "--ranks", a.ranks, small_positive, "data-parallel ranks; 1 by default");
+  add_value(command, "--stages", a.stages, small_positive, "pipeline stages of a rank; 1 by default");
+  add_value(command, "--tp", by.spread.tensor, small_positive, "tensor-parallel devices, with sequence parallelism; 1 by default");
+  add_value(command, "--cp", by.spread.context, small_positive, "context-parallel devices that share a micro-batch; 1 by default");
+  add_value(command, "--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
+  add_value(command, "--etp", by.expert_tensor, small_positive, "devices that share an expert; as --tp under megatron, 1 else, by default");
+  add_value(command, "--zero", a.zero, zero_stage,
+            "ZeRO stage over the ranks, 0 to 3; 1 for megatron, 2 for deepspeed, 3 for torchtitan and torchtune, 0 else, by default");
+  add_value(
+      command, "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
+      "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum or galore");
+  add_value(command, "--head-loss", a.loss, head_loss,
+            "how the loss is computed: plain, fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel; as the framework "
+            "does it by default");
+  add_value(command, "--train", by.language, trained_part, "what is trained: all (default), none, lora:RANK or qlora:RANK");
+  add_value(command, "--recompute", a.setting.recompute, recomputed,
+            "what layers compute again: none (default), full, or modules as mlp,layernorm");
+  add_value(
+      command, "--attention", by.attention,
+      [](auto const& option, auto const& text) { return named(option, text, std::span(attention_kernels)).kernel; },
+      "how attention is computed: fused (default) or stored-scores");
+  command.add_flag("--dropout", a.dropout, "dropout is on");
+  command.add_flag("--compiled", a.compiled, "torch.compile is on");
+  add_value(command, "--memory", a.memory, some_bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
+  add_device(command, a.on.device, "accelerator: v100, a100, h100 (default), h200 or b200");
+  command.add_flag("--json", a.json, json_help);
+  command.callback([arguments] {
+    auto const model = model_of(arguments->on.model);
+    auto const by = setting_of(*arguments, model);
+    ballast::cluster const on{.device = device_of(arguments->on.device), .mfu = arguments->on.utilisation(), .links = {}, .hidden = {}};
+    auto const of = answer_of(model, by, on);
+    arguments->json ? print_json(to_json(by, of)) : write_standard_output(in_words(*arguments, model, by, of));
+  });
+}
+
+}  // namespace ballast_cli
