@@ -441,9 +441,9 @@ TEST_CASE("plan_steps: blocks that are planned on their own make one valid plan,
       options const o{.capacity = 1000, .ranks = 4, .micro_batches = 2, .left_over = left, .seed = 5};
       auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost, most);
       ballast_test::progress_log told;
-      ballast::search_limits const limits{.progress = told};
+      ballast::search_watch const never(ballast::search_limits{});
       auto const planned = [&](auto const& execute, std::size_t in_a_block) {
-        return ballast::detail::plan_in_blocks<std::uint32_t>(samples, {.most_ranks_shared = most}, o, limits, execute, in_a_block);
+        return ballast::detail::plan_in_blocks<std::uint32_t>(samples, {.most_ranks_shared = most}, o, never, told, execute, in_a_block);
       };
       auto const plan = planned(ballast::serial{}, 2500);
       CAPTURE(most, static_cast<int>(left));
@@ -514,12 +514,13 @@ TEST_CASE("plan_steps: random steps are not given up because a part of the epoch
     auto const l = epoch_of(24000, longest, draw);
     auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
     auto const ways = ballast::detail::ways_to_stream(samples, {}, o);
-    ballast::detail::stream_trials<std::uint32_t> all(samples, ways, o, {});
+    ballast::search_watch never(ballast::search_limits{});
+    ballast::detail::stream_trials<std::uint32_t> all(samples, ways, o, never);
     if (all.run(0, 1) != 0) continue;
     auto few = o;
     few.left_over = ballast::left_over::drop;
     auto const part = ballast::detail::random_part<std::uint32_t>(samples, 32, all.choice().fewest_steps(), ~ballast::epoch_seed(o));
-    ballast::detail::stream_trials<std::uint32_t> some(part, ways, few, {});
+    ballast::detail::stream_trials<std::uint32_t> some(part, ways, few, never);
     missed += some.run(0, 1) != 0 ? 1U : 0U;
     CHECK(ballast::plan_steps(samples, o).method == ballast::step_method::random);
   }
@@ -550,15 +551,17 @@ TEST_CASE("plan_steps: the window of a long epoch is no wider than its packs nee
     auto const deal = [&](std::uint64_t window) { return ballast::detail::deal_in_window(packs, samples, o, window); };
     auto const any = [](auto const&) { return true; };
     auto complete = true;
-    auto const likely = ballast::detail::likely_windows(std::span(all), packs, samples, o, ~std::uint64_t{0}, {}, complete);
-    auto const full = ballast::detail::deal_in_windows(std::span(all), deal, any, {});
-    auto const tried = ballast::detail::deal_in_windows(likely, deal, any, {});
+    ballast::search_watch never(ballast::search_limits{});
+    auto const likely = ballast::detail::likely_windows(std::span(all), packs, samples, o, ~std::uint64_t{0}, never, complete);
+    auto const full = ballast::detail::deal_in_windows(std::span(all), deal, any, never);
+    auto const tried = ballast::detail::deal_in_windows(likely, deal, any, never);
     CAPTURE(round, o.ranks, full.window, tried.window, full.slowest_over_mean(), tried.slowest_over_mean());
     CHECK(complete);
     CHECK(100 * tried.slowest.value <= 101 * full.slowest.value);
     same += full.window == tried.window ? 1U : 0U;
     ++rounds;
-    CHECK(ballast::detail::likely_windows(std::span(all), packs, samples, o, 0, {}, complete).size() == 1);  // none is as random as asked
+    CHECK(ballast::detail::likely_windows(std::span(all), packs, samples, o, 0, never, complete).size() ==
+          1);  // none is as random as asked
   }
   if (ballast_test::round_step == 1) CHECK(4 * same >= 3 * rounds);
 }

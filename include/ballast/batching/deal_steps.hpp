@@ -73,7 +73,6 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
   b.table.assign((order.size() + places - 1) / places * places, b.none);
   std::vector<Index> step;
   std::vector<std::size_t> count(ranks);
-  least_of<> load(ranks);
   for (std::size_t first = 0; first < order.size(); first += places) {
     auto const last = (std::min)(first + places, order.size());
     step.assign(order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(last));
@@ -85,7 +84,7 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
       }
       continue;
     }
-    for (std::size_t r = 0; r < ranks; ++r) load.set(r, 0);
+    least_of<> load(ranks);
     std::fill(count.begin(), count.end(), std::size_t{0});
     for (auto p : step) {
       auto const r = load.first();
