@@ -19,10 +19,7 @@ using ballast_test::refusal;
 namespace {
 ballast::histogram of(std::map<std::int64_t, std::uint64_t> const& counts) {
   ballast::histogram h;
-  for (auto const& [length, count] : counts) {
-    h.lengths.push_back(length);
-    h.counts.push_back(count);
-  }
+  for (auto const& [length, count] : counts) h.append(length, count);
   return h;
 }
 }  // namespace
@@ -41,6 +38,15 @@ TEST_CASE("histogram: addition commutes and folds what both hold") {
     CHECK(ab == of(both));
     CHECK(ba == ab);
   }
+}
+
+TEST_CASE("histogram: samples of the same length are appended to one entry") {
+  ballast::histogram h;
+  h.append(3, 1);
+  h.append(3, 4);
+  h.append(7, 2);
+  CHECK(h == of({{3, 5}, {7, 2}}));
+  CHECK((h.lengths.size() == 2 && h.samples() == 7));
 }
 
 TEST_CASE("histogram: samples, tokens, and nothing once cleared") {

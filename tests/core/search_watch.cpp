@@ -75,4 +75,25 @@ TEST_CASE("search_budget: looks at the stop token once in an interval of work, a
   }
 }
 
+TEST_CASE("search_budget: a part has a share of the limit, and the whole counts what it spent and what stopped it") {
+  auto const stop = std::make_unique<std::stop_source>();
+  ballast::search_budget budget({.work = 100, .stop = stop->get_token()});
+  budget.spend(90);
+  auto part = budget.part(4);
+  CHECK((part.limit() == 25 && part.spent() == 0));
+  part.spend(24);
+  CHECK(part.allows());
+  part.spend(1);
+  CHECK_FALSE(part.allows());
+  CHECK((budget.spent() == 90 && budget.allows()));
+  budget.add(part);
+  CHECK((budget.spent() == 115 && !budget.allows() && !budget.interrupted()));
+  auto last = budget.part(1);  // as much as the whole, although that is spent
+  CHECK(last.allows());
+  stop->request_stop();
+  CHECK_FALSE(last.allows());
+  budget.add(last);
+  CHECK(budget.interrupted());
+}
+
 }  // namespace test_core_search_watch
