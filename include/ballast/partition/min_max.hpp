@@ -35,7 +35,7 @@ void min_max_partition(R const& layers, partition_options const& options, Cost c
   detail::load_chain(layers, options, cost, d);
   d.used = d.useful_stages();
   detail::least_bottleneck(workspace, out);
-  detail::pad(d, out);
+  if (out.status == status::feasible) out.boundaries.resize(d.stages + 1, static_cast<Index>(d.layers));  // stages that stay empty
 }
 
 /// @brief Cuts a chain of layers into stages such that the cost of the most expensive stage is minimal.
@@ -85,7 +85,11 @@ template <index_type Index, stage_cost Cost>
 void min_max_partition(std::uint64_t layers, partition_options const& options, Cost const& cost, partition_workspace& workspace,
                        staged<Index>& out) {
   auto const chain = detail::weighed_chain<Index>(layers, options, cost);
-  if (detail::lacks_layers(chain, out)) return;
+  detail::chain_data d;
+  d.layers = chain.layers();
+  d.stages = chain.stages();
+  d.min_layers = chain.min_layers;
+  if (auto const reason = detail::impossible(d, 0); reason.first != partition_bound::none) return detail::refuse(reason, 1, out);
   auto& w = detail::memory_of(workspace).probe;
   detail::finish(detail::least_limit(chain, 0, unaffordable - 1, w), {}, chain.layers(), w, 1, out);
 }

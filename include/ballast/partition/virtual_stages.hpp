@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -136,9 +137,11 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
           [&] { return sentence("devices = ", p, " and chunks = ", v, " must be positive, with a product of at most 2^31"); });
   partition_workspace workspace;
   staged<Index> out;
-  detail::cut_every_stage(layers, {.stages = p * v, .min_layers = options.min_layers}, cost, workspace, out);
+  auto& d = detail::memory_of(workspace).chain;
+  require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
+  detail::load_chain(layers, {.stages = p * v, .min_layers = options.min_layers}, cost, d);
+  detail::least_bottleneck(workspace, out);
   if (out.status != status::feasible) return out;
-  auto const& d = detail::memory_of(workspace).chain;
   auto const n = d.layers, q = static_cast<std::size_t>(p * v);
   if (n == 0) return out;
 

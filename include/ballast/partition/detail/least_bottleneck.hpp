@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <string>
 #include <utility>
 
@@ -48,12 +47,6 @@ void refuse(std::pair<partition_bound, certificate> const& reason, double units_
   out.units_per_1 = units_per_1;
 }
 
-/// Appends the empty stages to a plan of the useful stages.
-template <index_type Index>
-void pad(chain_data const& d, staged<Index>& out) {
-  if (out.status == status::feasible) out.boundaries.resize(d.stages + 1, static_cast<Index>(d.layers));
-}
-
 /// An upper bound on the optimal bottleneck of equal stages without capacities: the mean plus the most expensive layer if a stage may have
 /// a single layer, otherwise no bound.
 [[nodiscard]] inline std::int64_t enough_for(chain_data const& d, std::int64_t total) {
@@ -76,14 +69,6 @@ void least_bottleneck(partition_workspace& workspace, staged<Index>& out) {
   finish(least_limit(limited_chain{d}, bound.cost, unaffordable - 1, w), bound, d.layers, w, d.units_per_1, out);
 }
 
-/// Loads a chain and partitions it with a search over all stages, whose state other searches continue.
-template <index_type Index, length_range R, cost_model Cost>
-void cut_every_stage(R const& layers, partition_options const& o, Cost const& cost, partition_workspace& workspace, staged<Index>& out) {
-  require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
-  load_chain(layers, o, cost, memory_of(workspace).chain);
-  least_bottleneck(workspace, out);
-}
-
 /// A chain whose cost is a callable, which also rules out stages that are not possible.
 template <index_type Index, stage_cost Cost>
 [[nodiscard]] callable_chain<Cost> weighed_chain(std::uint64_t layers, partition_options const& o, Cost const& cost) {
@@ -93,18 +78,6 @@ template <index_type Index, stage_cost Cost>
   auto const n = static_cast<std::size_t>(layers);
   require_index<Index>(n, "layers");
   return {cost, n, static_cast<std::size_t>(o.stages), static_cast<std::size_t>(o.min_layers)};
-}
-
-template <class Chain, index_type Index>
-[[nodiscard]] bool lacks_layers(Chain const& chain, staged<Index>& out) {
-  chain_data d;
-  d.layers = chain.layers();
-  d.stages = chain.stages();
-  d.min_layers = chain.min_layers;
-  auto const reason = impossible(d, 0);
-  if (reason.first == partition_bound::none) return false;
-  refuse(reason, 1, out);
-  return true;
 }
 
 }  // namespace ballast::inline v0_2::detail
