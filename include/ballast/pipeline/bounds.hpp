@@ -2,9 +2,8 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/pipeline/detail/chain_bound.hpp>
 #include <ballast/pipeline/detail/chain_places.hpp>
-#include <ballast/pipeline/detail/stage_bound.hpp>
+#include <ballast/pipeline/detail/makespan_bounds.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/tasks.hpp>

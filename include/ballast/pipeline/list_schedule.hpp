@@ -4,9 +4,9 @@
 #include <ballast/core/groups.hpp>
 #include <ballast/core/kept_memory.hpp>
 #include <ballast/core/status.hpp>
-#include <ballast/pipeline/detail/chain_bound.hpp>
 #include <ballast/pipeline/detail/list_rules.hpp>
 #include <ballast/pipeline/detail/list_runner.hpp>
+#include <ballast/pipeline/detail/makespan_bounds.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/tasks.hpp>

@@ -19,8 +19,6 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-// Writes orders as the papers describe the schedules.
-
 // Lists tasks by micro-batch counters, so that the code of a schedule reads like its description.
 template <class = when_called>
 class order_writer {

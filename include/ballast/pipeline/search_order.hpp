@@ -27,14 +27,13 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-// Searches orders of chains and warm-ups for a list schedule of less makespan.
-
 // What the search chooses.
 struct list_choice {
   std::vector<std::uint32_t> chains;  // their order
   std::vector<std::int64_t> warm_up;  // of each stage
 };
 
+// Searches orders of chains and warm-ups for a list schedule of less makespan.
 template <class = when_called>
 class order_search {
  public:

@@ -3,10 +3,9 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/kept_memory.hpp>
 #include <ballast/cost/schedule.hpp>
-#include <ballast/pipeline/detail/chain_bound.hpp>
 #include <ballast/pipeline/detail/chain_places.hpp>
+#include <ballast/pipeline/detail/makespan_bounds.hpp>
 #include <ballast/pipeline/detail/order_runner.hpp>
-#include <ballast/pipeline/detail/stage_bound.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>

@@ -1,17 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
-#include <ballast/sharding/detail/block_bounds.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 /// @file
 /// @brief `shard_bounds`: lower bounds on the time of one batch.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+
+/// Bounds of one batch; samples are shared by 1, 2, 4, ... ranks.
+class tree_bounds {
+ public:
+  /// @pre there are samples, and each fits a block
+  explicit tree_bounds(degree_times const& t) : t_(t), fixed_(t.options.cost_per_pass) {
+    ranks_ = static_cast<std::int64_t>(t.options.ranks);
+    passes_ = divide_up(t.tokens, t.options.capacity);
+    if (t.options.execution == execution::lockstep) {  // each micro-batch costs every rank a pass
+      batches_ = divide_up(passes_, ranks_);
+      passes_ = batches_ * ranks_;
+    }
+    longest_ = longest();
+    if (t.monotone) add_up();
+  }
+
+  /// The longest sample on the number of ranks where it takes least, in a micro-batch after the others.
+  [[nodiscard]] std::int64_t by_longest() const { return longest_ + (batches_ - 1) * fixed_; }
+  /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens.
+  [[nodiscard]] std::int64_t by_area() const {
+    return least(by_longest(), [&](std::int64_t time) { return area_fits(time); });
+  }
+  /// The least time from `low` on within which the ranks can hold all tokens, if no token takes less than the quickest one.
+  [[nodiscard]] std::int64_t by_rate(std::int64_t low) const {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < t_.length.size(); ++i)
+      if (t_.length[i] != t_.length[i - 1] &&
+          compare_products(least_area(i, degree_times::most), t_.length[best], least_area(best, degree_times::most), t_.length[i]) < 0)
+        best = i;
+    auto const area = least_area(best, degree_times::most);
+    if (area == 0) return low;
+    return least(low, [&](std::int64_t time) { return rate_fits(time, area, t_.length[best]); });
+  }
+
+ private:
+  [[nodiscard]] bool fits_tokens(std::size_t i, std::size_t l) const { return t_.length[i] <= t_.options.capacity << l; }
+  [[nodiscard]] std::int64_t longest() const {
+    std::int64_t longest = 0;
+    for (std::size_t i = 0; i < t_.length.size(); ++i) {
+      if (i > 0 && (t_.length[i] == t_.length[i - 1] || (t_.monotone && t_.at(i, 0) <= longest))) continue;
+      auto quickest = degree_times::most;
+      for (std::size_t l = 0; l < t_.levels; ++l)
+        if (fits_tokens(i, l)) quickest = (std::min)(quickest, t_.at(i, l));
+      longest = (std::max)(longest, quickest);
+    }
+    return longest + fixed_;
+  }
+  [[nodiscard]] std::int64_t least_area(std::size_t i, std::int64_t within) const {
+    auto area = degree_times::most;
+    for (std::size_t l = 0; l < t_.levels; ++l)
+      if (fits_tokens(i, l) && t_.at(i, l) <= within) {
+        area = (std::min)(area, t_.area(i, l));
+        if (t_.monotone) break;
+      }
+    return area;
+  }
+  /// Sums of rank-time of the samples before each position that may need several ranks within the bound by the longest one.
+  void add_up() {
+    wide_ = boundary(0, longest_ - fixed_, t_.length.size());
+    sums_.assign(t_.levels * (wide_ + 1), 0);
+    for (std::size_t i = 0; i < wide_; ++i)
+      for (std::size_t l = 0; l < t_.levels; ++l) sums_[(i + 1) * t_.levels + l] = sums_[i * t_.levels + l] + t_.area(i, l);
+  }
+  /// The first position whose sample has room and time on a block of the level.
+  [[nodiscard]] std::size_t boundary(std::size_t l, std::int64_t within, std::size_t end) const {
+    return first_where(std::size_t{0}, end, [&](std::size_t i) { return fits_tokens(i, l) && t_.at(i, l) <= within; });
+  }
+  [[nodiscard]] std::int64_t area(std::int64_t within) const {
+    std::int64_t sum = 0;
+    if (!t_.monotone) {
+      for (std::size_t i = 0; i < t_.length.size(); ++i) sum += least_area(i, within);
+      return sum;
+    }
+    auto const part = [&](std::size_t i, std::size_t l) { return sums_[i * t_.levels + l]; };
+    auto end = boundary(0, within, wide_);
+    sum = t_.whole_time - part(end, 0);
+    for (std::size_t l = 1; l < t_.levels && end > 0; ++l) {
+      auto const from = boundary(l, within, end);
+      sum += part(end, l) - part(from, l);
+      end = from;
+    }
+    return sum;
+  }
+  [[nodiscard]] bool area_fits(std::int64_t time) const {
+    auto const passes = (std::max)(passes_, ranks_);
+    auto const all = area(time - batches_ * fixed_);
+    return divide_up(all + (passes - ranks_) * fixed_, ranks_) + fixed_ <= time;
+  }
+  /// Whether ranks that run k passes each hold all tokens, for the best k.
+  [[nodiscard]] bool rate_fits(std::int64_t time, std::int64_t area, std::int64_t length) const {
+    auto const by_time = [&](std::int64_t k) {  // rounded up
+      if (time - k * fixed_ < 0) return std::int64_t{0};
+      auto const held = multiply(static_cast<std::uint64_t>(time - k * fixed_), static_cast<std::uint64_t>(length));
+      if (held.high >= static_cast<std::uint64_t>(area)) return t_.tokens;
+      return static_cast<std::int64_t>((std::min)(multiply_divide_up(static_cast<std::uint64_t>(time - k * fixed_),
+                                                                     static_cast<std::uint64_t>(length), static_cast<std::uint64_t>(area)),
+                                                  static_cast<std::uint64_t>(t_.tokens)));
+    };
+    auto const by_room = [&](std::int64_t k) { return k >= passes_ ? t_.tokens : k * t_.options.capacity; };
+    // The most passes that the time fills.
+    auto const filled = first_where(std::int64_t{1}, passes_ + 1, [&](std::int64_t k) { return by_room(k) > by_time(k); }) - 1;
+    return (std::max)(by_room(filled), by_time(filled + 1)) >= divide_up(t_.tokens, ranks_);
+  }
+  /// The least time from `low` on that fits, for a property that longer times keep.
+  template <class Fits>
+  [[nodiscard]] static std::int64_t least(std::int64_t low, Fits const& fits) {
+    auto high = low;
+    for (auto step = std::int64_t{1}; !fits(high); step *= 2) {
+      low = high + 1;
+      high = (std::min)(low + (std::max)(step, low / 8), degree_times::most);
+      if (high == degree_times::most) break;
+    }
+    return first_where(low, high, fits);
+  }
+
+  degree_times const& t_;
+  std::int64_t fixed_ = 0, ranks_ = 1, passes_ = 0, batches_ = 1, longest_ = 0;
+  std::size_t wide_ = 0;
+  std::vector<std::int64_t> sums_;  // of rank-time before each position, level after level
+};
+
+}  // namespace detail
 
 /// @brief Lower bounds on the makespan of a batch whose samples are each shared equally by 1, 2, 4, ... ranks in one pass.
 struct shard_lower_bounds {

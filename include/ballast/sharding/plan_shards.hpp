@@ -3,7 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/sort.hpp>
-#include <ballast/sharding/detail/block_bounds.hpp>
+#include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/detail/block_exact.hpp>
 #include <ballast/sharding/detail/block_incumbent.hpp>
 #include <ballast/sharding/detail/block_search.hpp>
