@@ -17,7 +17,7 @@ if(BALLAST_BUILD_COMPILED)
   install(TARGETS ballast_compiled EXPORT ballast-compiled-targets ARCHIVE DESTINATION lib)
   install(EXPORT ballast-compiled-targets NAMESPACE ballast:: DESTINATION share/ballast)
   configure_file(cmake/ballast-compiled.pc.in ballast-compiled.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/ballast-compiled.pc DESTINATION share/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/ballast-compiled.pc DESTINATION lib/pkgconfig)  # share is for what no machine differs in
 endif()
 foreach(targets IN ITEMS ballast-targets ballast-calibrate-targets ballast-gpu-targets)
   install(EXPORT ${targets} NAMESPACE ballast:: DESTINATION share/ballast)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # An overlay port: it packages the checkout that it stands in.
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
-if(NOT "compiled" IN_LIST FEATURES)
+if("compiled" IN_LIST FEATURES)
+  vcpkg_check_linkage(ONLY_STATIC_LIBRARY)
+else()
   set(VCPKG_BUILD_TYPE release)  # header-only
 endif()
 vcpkg_check_features(OUT_FEATURE_OPTIONS features FEATURES compiled BALLAST_BUILD_COMPILED)
