@@ -62,7 +62,8 @@ class BallastConan(ConanFile):
         for include in ("include", "cuda/include"):
             copy(self, "*", str(Path(self.source_folder) / include), str(Path(self.package_folder) / "include"))
         if self.options.compiled:
-            copy(self, "libballast_compiled.a", self.build_folder, str(Path(self.package_folder) / "lib"), keep_path=False)
+            for library in ("libballast_compiled.a", "ballast_compiled.lib"):
+                copy(self, library, self.build_folder, str(Path(self.package_folder) / "lib"), keep_path=False)
 
     def package_info(self):
         self.cpp_info.bindirs = []
@@ -71,7 +72,8 @@ class BallastConan(ConanFile):
             self.cpp_info.libdirs = ["lib"]
             self.cpp_info.libs = ["ballast_compiled"]
             self.cpp_info.defines = ["BALLAST_COMPILED"]
-            self.cpp_info.system_libs = ["pthread"]
+            if self.settings.os in ("Linux", "FreeBSD"):
+                self.cpp_info.system_libs = ["pthread"]
         self.cpp_info.set_property("cmake_file_name", "ballast")
         self.cpp_info.set_property("cmake_target_name", "ballast::ballast")
         self.cpp_info.set_property("cmake_target_aliases", [f"ballast::{option}" for option in ("calibrate", "compiled") if self.options.get_safe(option)])
