@@ -89,14 +89,16 @@ TEST_CASE("memory_of: peaks of large runs of Megatron-Bridge", "[memory_of][publ
   }
 }
 
-TEST_CASE("memory_of: peaks of torchtune, fsdp_qlora and torchtitan", "[memory_of][published]") {
+TEST_CASE("memory_of: peaks of torchtune, fsdp_qlora, torchtitan and Qwen's trainer", "[memory_of][published]") {
   auto rows = ballast_test::torchtune_peaks();
   CHECK(rows.size() == 12);
   auto const more = ballast_test::torchtitan_peaks();
   CHECK(more.size() == 16);
   rows.insert(rows.end(), more.begin(), more.end());
+  auto const totals = ballast_test::qwen_totals();
+  rows.insert(rows.end(), totals.begin(), totals.end());
   for (auto const& row : rows) {
-    auto const computed = largest_of(memory_of(row.model, row.by)).peak();
+    auto const computed = largest_of(memory_of(row.model, row.by)).peak() + row.fixed;
     CAPTURE(row.name, computed, row.peak);
     CHECK(std::fabs(error(computed, row.peak)) <= row.window);
   }

@@ -34,6 +34,7 @@ struct peak_row {
   double window = 0.05;              ///< most relative error of the peak
   bool below = false;                ///< whether the peak may not be above the measured one
   double window_between = 0.03;      ///< most relative error of states and workspace
+  std::int64_t fixed = 0;            ///< bytes of the process that no tensor has, if the total of a process was measured
 };
 
 /// Flags that decide memory, with the values of most of the tests.
@@ -477,21 +478,12 @@ struct run_flags {
   return out;
 }
 
-/// A run of PyTorch without Megatron-Core, and what it measured, in bytes of the rounded GiB.
-struct pytorch_row {
-  std::string_view name;
-  ballast::transformer model;
-  ballast::training_setting by;
-  std::int64_t peak;
-  double window;
-};
-
 /// A row's window is 1.5 times the error that the model was published with, and at least 3 %.
 ///
 /// torchtune's recipes on one GPU, Llama-3.2-3B and Llama-3.1-8B, bf16 with AdamW in bf16, packed: allocated bytes.
-[[nodiscard]] inline std::vector<pytorch_row> torchtune_peaks() {
+[[nodiscard]] inline std::vector<peak_row> torchtune_peaks() {
   using namespace ballast;
-  std::vector<pytorch_row> out;
+  std::vector<peak_row> out;
   auto const from_gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
   transformer const three{
       .layers = 28, .hidden = 3072, .query_heads = 24, .kv_heads = 8, .head_width = 128, .ffn = 8192, .vocabulary = 128256, .tied = true};
@@ -502,7 +494,8 @@ struct pytorch_row {
   by.micro_batch = 2;
   by.sequence = 4096;
   auto const add = [&](char const* name, transformer const& model, double measured, double window) {
-    out.push_back({.name = name, .model = model, .by = by, .peak = from_gib(measured), .window = window});
+    out.push_back(
+        {.name = name, .model = model, .by = by, .hopper = true, .peak = from_gib(measured), .between_steps = 0, .window = window});
   };
   add("3B, 2 x 4,096, eager", three, 60.0, 0.03);
   by.model.framework = framework_named("compiled");
@@ -542,15 +535,60 @@ struct pytorch_row {
   return out;
 }
 
+/// Totals of a process on one GPU: Qwen's tables of LoRA and Q-LoRA with its own trainer. 4 GiB are those of the process, as in the table
+/// of docs/footprint.md; they are not part of the model.
+[[nodiscard]] inline std::vector<peak_row> qwen_totals() {
+  using namespace ballast;
+  std::vector<peak_row> out;
+  auto const from_gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
+  auto const& seven = transformer_preset("qwen-7b-chat");
+  auto fourteen = seven;
+  fourteen.layers = 40;
+  fourteen.hidden = 5120;
+  fourteen.query_heads = fourteen.kv_heads = 40;
+  fourteen.ffn = 13696;
+  fourteen.vocabulary = 152064;
+  auto const add = [&](char const* name, transformer const& model, bool quantised, std::int64_t tokens, double measured, double window) {
+    training_setting by;
+    by.model = {.optimizer = {.name = "adam in 16 bits", .state = {.parameter = 2, .gradient = 2, .optimizer = 4}},
+                .framework = framework_named("eager"),
+                .loss = {.how = quantised ? head_loss::kind::sixteen_bits : head_loss::kind::returned},
+                .language = {.what = trained::low_rank, .rank = 64, .quantised = quantised}};
+    by.recompute = {.what = recompute_setting::kind::uniform};
+    by.sequence = tokens;
+    out.push_back({.name = name,
+                   .model = model,
+                   .by = by,
+                   .hopper = true,
+                   .peak = from_gib(measured),
+                   .between_steps = 0,
+                   .window = window,
+                   .fixed = std::int64_t{4} << 30});
+  };
+  add("Qwen-7B, LoRA, 256", seven, false, 256, 20.1, 0.03);
+  add("Qwen-7B, LoRA, 8,192", seven, false, 8192, 36.6, 0.051);
+  add("Qwen-14B, LoRA, 256", fourteen, false, 256, 34.6, 0.078);
+  add("Qwen-14B, LoRA, 8,192", fourteen, false, 8192, 55.2, 0.099);
+  add("Qwen-7B, Q-LoRA, 256", seven, true, 256, 11.5, 0.072);
+  add("Qwen-7B, Q-LoRA, 8,192", seven, true, 8192, 23.5, 0.104);
+  return out;
+}
+
 /// torchtitan on H100 with 96 GB, Llama-3.1, FSDP2: reserved bytes, the largest of all GPUs.
-[[nodiscard]] inline std::vector<pytorch_row> torchtitan_peaks() {
+[[nodiscard]] inline std::vector<peak_row> torchtitan_peaks() {
   using namespace ballast;
   using enum recompute_setting::kind;
-  std::vector<pytorch_row> out;
+  std::vector<peak_row> out;
   auto const from_gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
   optimizer const adam{.name = "adam in float32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}};
   auto const add = [&](char const* name, char const* model, training_setting const& by, double measured, double window) {
-    out.push_back({.name = name, .model = transformer_preset(model), .by = by, .peak = from_gib(measured), .window = window});
+    out.push_back({.name = name,
+                   .model = transformer_preset(model),
+                   .by = by,
+                   .hopper = true,
+                   .peak = from_gib(measured),
+                   .between_steps = 0,
+                   .window = window});
   };
   auto const fsdp = [&](std::int64_t data, std::int64_t tensor, std::int64_t context, recompute_setting recompute, std::int64_t samples,
                         std::int64_t tokens) {

@@ -220,4 +220,28 @@ struct bytes_of_logit {
           divide_up(each.working * vocabulary, tensor) + divide_up(divide_up(each.of_a_chunk * vocabulary, tensor), loss.chunks)};
 }
 
+/// @brief What the final norm and the head keep from forward to backward, beside logits.
+/// @param model  the shape
+/// @param by     how the model is trained; adapters leave the head frozen
+/// @return bytes
+[[nodiscard]] constexpr tensor_bytes head_inputs(transformer const& model, model_setting const& by) noexcept {
+  auto const h = model.hidden, e = by.kernels.value;
+  auto const count = by.framework.count;
+  if (count == tensor_count::table || count == tensor_count::megatron) return {.whole = (model.final_norm ? 4 : 2) * h};
+  auto const all = by.language.what == trained::all;
+  tensor_bytes out;
+  if (model.final_norm) out.whole = model.norm_bias ? e * h + 8 : count == tensor_count::compiled ? e * h : 4 * h + 4 + (all ? e * h : 0);
+  if (all) out.gathered = e * h;
+  return out;
+}
+
+/// @brief What a layer for multi-token prediction keeps beside a transformer layer: the inputs of the merging matrix and of the head. Where
+/// tensors are counted one by one, the inputs of its norms too.
+/// @param model  the shape
+/// @param by     how the model is trained
+/// @return bytes, without logits
+[[nodiscard]] constexpr tensor_bytes merging_inputs(transformer const& model, model_setting const& by) noexcept {
+  return {.whole = (by.framework.count == tensor_count::table ? 4 : 8) * model.hidden};
+}
+
 }  // namespace ballast::inline v0_2

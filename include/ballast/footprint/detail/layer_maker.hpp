@@ -103,7 +103,7 @@ struct layer_maker {
       auto const tensors = layer_tensors_of(model, which, counted);
       auto const of_block = [&](gradient_block block) {
         auto bytes = tensors.gradients(block);
-        bytes.whole += 4 * model.hidden;
+        (counted.count == tensor_count::megatron ? bytes.whole : bytes.gathered) += 4 * model.hidden;
         return share(bytes.on(by.spread, expert_tensor));
       };
       auto const a = of_block(gradient_block::attention), b = of_block(gradient_block::feed_forward);
@@ -129,19 +129,20 @@ struct layer_maker {
     trainable const outside{.what = is.what == trained::all ? trained::all : trained::none};  // embedding, final norm and head
     auto const by_token = [&](std::int64_t cost) { return batch_cost{.per_token = divide_up(cost, by.spread.context)}; };
     auto const embedding = embedding_parameter_groups(model);
-    auto const residual = [&](std::int64_t bytes) {  // sequence parallelism splits what is between layers
-      return by.framework.count == tensor_count::table || !by.spread.sequence_parallel ? bytes : divide_up(bytes, by.spread.tensor);
-    };
     if (model.vocabulary > 0) {  // a look-up keeps nothing but indices, and the mask of its dropout
       auto const masked = by.framework.count == tensor_count::megatron && by.kernels.hidden_dropout;
       add("embedding", embedding.total(), states_of(embedding, by.optimizer, outside), outside, by_token(2 * model.hidden))
-          .add({.bytes = by_token(masked ? residual(model.hidden) : 0)});
+          .add({.bytes = by_token(masked ? tensor_bytes{.whole = model.hidden}.on(by.spread).per_token : 0)});
       trained_before = trained_before || outside.what == trained::all;
     }
     for (std::int64_t l = 0; l < model.layers; ++l) add_transformer_layer(model, l, layers + " " + std::to_string(l), is);
     auto const copy = states_of({.sharded = embedding.sharded}, by.optimizer, outside);
     auto const copied = place(states_on(copy, by.spread), by.moved).device.total();
     auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor, by.framework.count);
+    // the table's count has the inputs of the final norm and of the head whole, whatever the degrees
+    auto const inputs = [&](tensor_bytes const& of) {
+      return by.framework.count == tensor_count::table ? of.whole : of.on(by.spread).per_token;
+    };
     for (std::int64_t l = 0; l < model.mtp_layers; ++l) {  // a layer, the projection of two inputs in front of it, and the head once more
       auto const h = model.hidden;
       add_transformer_layer(model, model.layers - 1, "mtp " + std::to_string(l), is, 0,
@@ -153,10 +154,8 @@ struct layer_maker {
       out.forward = out.forward + work;
       out.backward = out.backward + work;
       if (outside.what == trained::all) out.backward = out.backward + work;
-      // the inputs of the merging matrix and of the head; counted tensor by tensor, those of its norms too
-      auto const inputs = by.framework.count == tensor_count::table ? 4 * h : 8 * h;
       out.working = out.working + by_token(logits.working);
-      for (auto& o : out.options) o.bytes = o.bytes + by_token(logits.kept + residual(inputs));
+      for (auto& o : out.options) o.bytes = o.bytes + by_token(logits.kept + inputs(merging_inputs(model, by)));
     }
     if (model.vocabulary == 0) return;
     auto const of_head = head_parameter_groups(model);
@@ -166,7 +165,7 @@ struct layer_maker {
     head.forward.per_token = divide_up(head_flops_per_token(model), shards());
     head.backward = head.forward;
     if (outside.what == trained::all) head.backward = head.backward + head.forward;
-    head.add({.bytes = by_token(logits.kept + residual(2 * model.hidden + (model.final_norm ? 2 * model.hidden : 0)))});
+    head.add({.bytes = by_token(logits.kept + inputs(head_inputs(model, by)))});
     head.working = by_token(logits.working) + beside;
   }
 

@@ -288,7 +288,7 @@ class stage_counter {
       out.kept = out.kept + without(kept, moved);
       if (!extra) continue;
       ++out.mtp;
-      out.kept = out.kept + residual((count_ == tensor_count::table ? 4 : 8) * model_.hidden);
+      out.kept = out.kept + bytes(merging_inputs(model_, by_.model));
     }
     return out;
   }
@@ -339,7 +339,7 @@ class stage_counter {
     auto const logits = checked(model_.vocabulary) * checked(batch_.tokens);
     auto head = divided(logits * checked(each.kept + each.working), t * c) +
                 divided(divided(logits * checked(each.of_a_chunk), t * c), m.loss.chunks);
-    head = head + divided(logits * checked(each.kept * mtp), t * c) + final_inputs();
+    head = head + divided(logits * checked(each.kept * mtp), t * c) + bytes(head_inputs(model_, m));
     auto const waiting = (std::min)(m.kernels.deferred, by_.micro_batches - 1);
     if (megatron() && waiting > 0)
       head =
@@ -347,17 +347,6 @@ class stage_counter {
     if (m.framework.separate_logits) head = head + backward;
     if (count_ == tensor_count::table) head = head + buffers(head_);
     to.extra[0] = head;
-  }
-  /// What the final norm and the head keep.
-  [[nodiscard]] checked final_inputs() const {
-    auto const h = model_.hidden, e = by_.model.kernels.value;
-    if (!pytorch()) return residual((model_.final_norm ? 4 : 2) * h);
-    auto const all = outside().what == trained::all;
-    tensor_bytes of;
-    if (model_.final_norm)
-      of.whole = model_.norm_bias ? e * h + 8 : count_ == tensor_count::compiled ? e * h : 4 * h + 4 + (all ? e * h : 0);
-    if (all) of.gathered = e * h;
-    return bytes(of);
   }
 
   transformer const& model_;
