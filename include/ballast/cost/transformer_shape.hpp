@@ -83,8 +83,13 @@ struct transformer {
 };
 
 namespace detail {
+/// The sentence is made apart, so that compilers inline the comparison, which planners repeat for every layer.
+[[noreturn]] inline void throw_outside(char const* field, std::int64_t value, std::int64_t least, std::int64_t most) {
+  throw invalid_input(sentence(field, " = ", value, " must be in [", least, ", ", most, "]"));
+}
 constexpr void require_within(char const* field, std::int64_t value, std::int64_t least, std::int64_t most) {
-  require(value >= least && value <= most, [&] { return sentence(field, " = ", value, " must be in [", least, ", ", most, "]"); });
+  if (value < least || value > most) [[unlikely]]
+    throw_outside(field, value, least, most);
 }
 }  // namespace detail
 

@@ -163,6 +163,8 @@ template <class = when_called>
                                                               std::int64_t expert_tensor = 1) {
   require_valid(spread);
   auto const tensors = layer_tensors_of(model, layer, by);
+  module_set present;  // modules that the layer has
+  for (auto const& t : tensors) present.bits = static_cast<std::uint8_t>(present.bits | t.recomputed.bits);
   auto const kept = [&](module_set modules) { return tensors.kept(modules, by.kernels.moved).on(spread, expert_tensor); };
   std::vector<recompute_option> out{{.bytes = kept({})}};
   auto const add = [&](recompute_option const& option) {
@@ -173,7 +175,7 @@ template <class = when_called>
     auto const before = detail::dropped_by(tensors, chosen);
     std::int64_t most = 0, least = 1;  // the best ratio is most / least
     for (auto const& m : recompute_modules) {
-      if (!allowed.contains(m.module) || chosen.contains(m.module)) continue;
+      if (!allowed.contains(m.module) || !present.contains(m.module) || chosen.contains(m.module)) continue;
       auto const after = detail::dropped_by(tensors, chosen.with(m.module));
       // what saves memory acts either per token or per squared token, so both can be summed
       auto const scale = [&](tensor_bytes const& b) {

@@ -139,7 +139,7 @@ struct grouped_states {
                                                  std::int64_t instances = 1) {
   require_valid(by, spread);
   auto const of = [&](state_size const& all, std::int64_t parts, std::int64_t group) {
-    auto const ranks = divide_up(group, instances);
+    auto const ranks = instances == 1 ? group : divide_up(group, instances);
     state_size const mine{divide_up(all.parameter, parts), divide_up(all.gradient, parts), divide_up(all.optimizer, parts)};
     return state_size{spread.zero >= 3 ? divide_up(mine.parameter, ranks) : mine.parameter,
                       spread.zero >= 2 ? divide_up(mine.gradient, ranks) : mine.gradient,

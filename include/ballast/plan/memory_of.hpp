@@ -79,6 +79,8 @@ template <class = when_called>
 [[nodiscard]] inline std::vector<memory_parts> memory_of(transformer const& model, training_setting const& by, batch_shape const& batch,
                                                          bool hopper = true) {
   auto const cuts = boundaries_of(by, model);
+  detail::require_within("batch.tokens", batch.tokens, 0, std::int64_t{1} << 40);
+  detail::require_within("batch.squares", batch.squares, 0, std::int64_t{1} << 62);
   detail::stage_counter<> count(model, by, batch, hopper);
   std::vector<memory_parts> out(static_cast<std::size_t>(by.pipeline.stages));
   for (std::size_t s = 0; s < out.size(); ++s) {
