@@ -621,6 +621,59 @@ class Peaks(unittest.TestCase):
             device.free(address, "backward")
         self.agrees(device, snapshot.peak(device.snapshot()), tags=True)
 
+    def test_what_a_failure_ends(self):
+        device = Device(memory=100 * MIB)
+        device.alloc(MIB, "build", "parameters")
+        kept = [device.alloc(15 * MIB, "layer", "kept") for _ in range(4)]
+        with self.assertRaises(MemoryError):
+            device.alloc(60 * MIB, "layer", "kept")
+        for address in kept:
+            device.free(address, "layer")  # the program leaves the forward pass
+        self.agrees(device, snapshot.peak(device.snapshot()), tags=True)
+
+    def test_what_is_there_before_the_trace(self):
+        for stacks in ("all", "python"):
+            device = Device(stacks=stacks)
+            for size, tag in ((9, "states"), (8, "optimizer"), (7, "gradients"), (6, "kept"), (5, "unknown")):
+                device.alloc(size * MIB, "data", tag)
+            first = len(device.trace)
+            addresses = [b.address for _, b in device.blocks() if b.state == "active_allocated"]
+            device.free(device.alloc(512, "layer", "work"), "data")  # shows that frees have stacks of their own
+            device.alloc(11 * MIB, "layer", "unknown")  # outlives the step
+            device.alloc(3 * MIB, "backward", "gradients")
+            for address, what in zip(addresses[1:], ("adam", "zero", "backward", "data")):
+                device.free(address, what)
+            device.free(device.alloc(512, "foreach", "work"), "foreach")
+            shot = device.snapshot(last=len(device.trace) + 1 - first)
+            for segment in shot["segments"]:
+                for block in segment["blocks"]:
+                    block["frames"] = []
+            parts = {name: part.requested for name, part in snapshot.peak(shot).parts.items()}
+            expected = {"states": 9, "optimizer": 8, "gradients": 7 + 3, "kept": 6, "unknown": 5 + 11}
+            self.assertEqual(parts, {name: size * MIB for name, size in expected.items()})
+
+    def test_logits_and_workspaces_are_known_by_their_sizes(self):
+        STACKS["mine"] = stack("train.py:forward", CALL, "train.py:main")
+        self.addCleanup(STACKS.pop, "mine")
+        device = Device(stacks="python")
+        device.alloc(32 * MIB, "mine", "workspace")
+        kept = [device.alloc(3 * MIB, "mine", "kept"), device.alloc(10 * MIB, "mine", "head")]  # in 16 bits
+        kept += [device.alloc(20 * MIB, "loss", "head"), device.alloc(20 * MIB, "backward", "head")]
+        device.alloc(8519680, "backward", "workspace")
+        device.alloc(32 * MIB, "backward", "gradients")  # as large as a workspace
+        for address in kept:
+            device.free(address, "backward")
+        device.free(device.alloc(512, "foreach", "work"), "foreach")
+        self.agrees(device, snapshot.peak(device.snapshot()), tags=True)
+
+    def test_paths_of_windows(self):
+        device = Device()
+        train(device)
+        shot = copy.deepcopy(device.snapshot())
+        for frames in {id(f): f for e in shot["device_traces"][0] for f in e.get("frames", ())}.values():
+            frames["filename"] = frames["filename"].replace("/", "\\")
+        self.assertEqual(snapshot.peak(shot).parts, snapshot.peak(device.snapshot()).parts)
+
     def test_a_hundred_thousand_entries(self):
         device = Device()
         for at in range(25_000):

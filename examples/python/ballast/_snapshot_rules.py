@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ._snapshot_trace import ALLOC, Trace, frames_of
+from ._snapshot_trace import ALLOC, OOM, Trace, frames_of
 
 # A stack is known by frames, and a frame by regular expressions for its file and its function. The rules are read from
 # the top, and the first that fits a block decides.
@@ -37,14 +37,16 @@ _STACKS: dict[str, tuple[tuple[str, str], ...]] = {
         ("", r"^(from_pretrained|from_config|load_state_dict|_load_from_state_dict)$"),
         (r"megatron/core/|transformer_engine/", r"^(__init__|reset_parameters|_initialize_affine_weight\w*)$"),
         (r"torch/distributed/fsdp/|deepspeed/runtime/zero/", r"gather|unshard|_alloc_padded"),
+        (r"torch/nn/parallel/replicate\.py", ""),
     ),
     "head": (
         (r"torch/nn/functional\.py", r"^(cross_entropy|nll_loss|log_softmax)$"),
         (r"torch/nn/modules/loss\.py|transformers/loss/|(megatron/core|liger_kernel)/.*cross_entropy", ""),
         (r"(torchtitan|torchtune)/.*loss", ""),
-        ("", r"compute_language_model_loss|vocab_parallel_cross_entropy|cross_entropy_loss"),
+        ("", r"compute_language_model_loss|[cC]ross_?[eE]ntropy"),
         ("", r"[lL]og_?[sS]oftmax|[nN]ll_?[lL]oss"),
     ),
+    "zero": (("", r"^zero_grad"),),
     "backward": (
         ("", r"torch::autograd::Engine|torch::autograd::python::PythonEngine|AccumulateGrad"),
         ("", r"^_?(pre_|post_|_engine_run_)?backward(_step|_hook)?$"),
@@ -59,7 +61,8 @@ _STACKS: dict[str, tuple[tuple[str, str], ...]] = {
     "python": ((r"\.py$|^<", ""),),
 }
 _BIT = {stack: 1 << place for place, stack in enumerate(_STACKS)}
-_CUBLAS = (4 << 20, 8519680, 32 << 20, (32 << 20) + 1024)  # bytes of its workspaces, and of those of Transformer Engine
+_CUBLAS = (8519680, (32 << 20) + 1024)  # bytes of its workspaces, and of those of Transformer Engine
+_CUBLAS_ROUND = (4 << 20, 32 << 20)  # gradients have such sizes, too
 
 
 class Rule(NamedTuple):
@@ -68,28 +71,31 @@ class Rule(NamedTuple):
     category: str
     stack: str  # the kind of stack that allocated it
     made: str  # in which stages: forward, backward, step, elsewhere, or before the trace
-    freed: str  # in these stages; soon: in the run that made it; never, though a training step ended; open: not yet
+    freed: str  # in these, or by zero_grad; soon: in the run that made it; never, though a step ended; open: not yet
     reason: str
     sizes: tuple[int, ...] = ()  # bytes that were asked for
-    like: str = ""  # as many bytes as something that this kind of stack allocated
+    like: str = ""  # as many bytes as the largest that this kind of stack allocated
 
 
 RULES = (
     Rule("workspace", "workspace", "", "", "its stack names a buffer of cuBLAS, NCCL, Megatron or Transformer Engine"),
-    Rule("workspace", "", "forward backward", "never", "never freed, and as large as cuBLAS's workspaces", _CUBLAS),
+    Rule("workspace", "", "forward backward", "never open", "not freed, and as large as cuBLAS's workspaces", _CUBLAS),
+    Rule("workspace", "", "forward", "never", "not freed after a step, and as large as these", _CUBLAS_ROUND),
     Rule("work", "optimizer", "", "soon", "the optimizer frees it in the same step"),
     Rule("optimizer", "optimizer", "", "", "the optimizer made it and keeps it: moments, main parameters"),
     Rule("gradients", "gradients", "", "", "its stack accumulates or reduces gradients, or makes buffers for them"),
     Rule("parameters", "parameters", "", "", "a module was made, moved or loaded, or a shard was gathered"),
     Rule("head", "head", "", "", "its stack computes logits or a loss"),
+    Rule("head", "", "forward", "backward open", "the backward pass frees it; it is as large as logits", like="head"),
     Rule("kept", "", "forward", "backward open", "the forward pass made it, and the backward pass frees it"),
     Rule("work", "", "forward", "soon", "the forward pass frees it itself"),
-    Rule("gradients", "", "backward", "forward step elsewhere never open", "the backward pass made it and leaves it"),
-    Rule("head", "", "backward", "soon", "the backward pass frees it, and it is as large as logits", like="head"),
+    Rule("gradients", "", "backward", "forward step zero elsewhere never open", "that pass leaves it"),
+    Rule("head", "", "backward", "soon", "the backward pass frees it; it is as large as logits", like="head"),
     Rule("work", "", "backward", "soon", "the backward pass frees it: recomputed, or the gradient of an activation"),
     Rule("states", "", "before", "never", "there before the trace, and never freed: parameters, moments or gradients"),
     Rule("kept", "", "before", "backward", "there before the trace, and the backward pass frees it"),
-    Rule("gradients", "", "before", "step", "there before the trace, and the optimizer frees it"),
+    Rule("gradients", "", "before", "zero", "there before the trace, and zero_grad frees it"),
+    Rule("optimizer", "", "before", "step", "there before the trace, and the optimizer frees it: replaced moments"),
     Rule("unknown", "", "", "", "neither its stack nor its life says what it is"),
 )
 CATEGORIES = ("parameters", "gradients", "optimizer", "states", "kept", "head", "work", "workspace", "unknown")
@@ -113,7 +119,7 @@ class Stages:
         self.bits = {at: self.of(frames_of(trace.entries[at])) for at in allocations}
         self.recorded = any(bits & _BIT["python"] for bits in self.bits.values())
         pairs = ((frames_of(trace.entries[a]), frames_of(trace.entries[f])) for a, f in trace.freed.items())
-        self.frees_tell = self.recorded and any(there and there is not here for here, there in pairs)
+        self.frees_tell = self.recorded and any((here or there) and there is not here for here, there in pairs)
         self.starts: list[int] = []  # of a run of one stage
         self.runs: list[str] = []
         for at in allocations:
@@ -123,13 +129,15 @@ class Stages:
                 self.runs.append(stage)
         self.allocations = allocations
         self.sizes: dict[str, set[int]] = {}
+        self.failed = [at for at, kind in enumerate(trace.kinds) if kind == OOM]
         ends = "step" if "step" in self.runs else "forward"  # what shows that a training step is over
         self.last_step = max((run for run, stage in enumerate(self.runs, 1) if stage == ends), default=0)
 
     def sizes_of(self, stack: str) -> set[int]:
-        """The bytes that this kind of stack asked for."""
+        """The bytes that this kind of stack asked for, and half of them, for logits of 16 bits; without small ones."""
         if stack not in self.sizes:
-            self.sizes[stack] = {self.trace.sizes[at] for at, bits in self.bits.items() if bits & _BIT[stack]}
+            sizes = {self.trace.sizes[at] for at, bits in self.bits.items() if bits & _BIT[stack]}
+            self.sizes[stack] = {part for size in sizes if 4 * size >= max(sizes) for part in (size, size // 2)}
         return self.sizes[stack]
 
     def of(self, frames: Sequence[Any]) -> int:
@@ -161,7 +169,7 @@ class Stages:
             return "backward"
         if bits & _BIT["optimizer"]:
             return "step"
-        return "forward" if bits & _BIT["forward"] else "elsewhere"
+        return "forward" if bits & (_BIT["forward"] | _BIT["head"]) else "elsewhere"
 
     def run(self, at: int) -> int:
         """The number of the run that an entry lies in, from 1; 0 before the first."""
@@ -171,8 +179,8 @@ class Stages:
         """When the block of an allocation is freed, as in a rule."""
         at = self.trace.freed.get(made)
         run = self.run(made)
-        if at is None:
-            return "never" if self.last_step > run else "open"
+        if at is None or self.failed and bisect.bisect(self.failed, made) < bisect.bisect(self.failed, at):
+            return "never" if self.last_step > run and at is None else "open"  # what was there ends with a failure
         stage, here = self.stage_of_free(at), self.stage(self.bits[made])
         soon = run == self.run(at) and (stage == here or (stage, here) == ("elsewhere", "forward"))
         return "soon" if soon else stage
@@ -180,7 +188,8 @@ class Stages:
     def stage_of_free(self, at: int) -> str:
         """By its own stack where the trace has one, otherwise by the next allocation."""
         if self.frees_tell:
-            return self.stage(self.of(frames_of(self.trace.entries[at])))
+            bits = self.of(frames_of(self.trace.entries[at]))
+            return "zero" if bits & _BIT["zero"] else self.stage(bits)
         after = bisect.bisect_right(self.allocations, at)
         if after < len(self.allocations):
             stage = self.stage(self.bits[self.allocations[after]])
@@ -195,6 +204,7 @@ def _bits_of(frame: Any) -> int:
     file, name = frame.get("filename"), frame.get("name")
     if type(file) is not str or type(name) is not str:
         return 0
+    file = file.replace("\\", "/")
     return functools.reduce(int.__or__, (bit for bit, f, n in _patterns() if f.search(file) and n.search(name)), 0)
 
 

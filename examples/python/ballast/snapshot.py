@@ -357,15 +357,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    text = str(found) if beside is None else f"{found}\n\n{beside}"
     if options.json:
         out = found.as_dict()
         if beside is not None:
             out["comparison"] = [row._asdict() for row in beside]
-        print(json.dumps(out, indent=2))
-    else:
-        print(found)
-        if beside is not None:
-            print(f"\n{beside}")
+        text = json.dumps(out, indent=2)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # as in a pipe to head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
