@@ -478,6 +478,8 @@ class Peaks(unittest.TestCase):
                 self.assertEqual({a: b[1] for a, b in walk.waiting.items()}, {a: b[0] for a, b in back.waiting.items()})
                 self.assertEqual(walk.reserved, sum(end - begin for begin, end in back.regions))
                 self.assertEqual(back.contradictions, 0)
+                if device.grows:  # there, what was asked for says how large a block was
+                    self.assertEqual(snapshot.Allocator(back, {}).begins, walk.begins)
                 walk.run(at, at + 1)
 
     def test_a_trace_that_wrapped_gives_what_it_has(self):
