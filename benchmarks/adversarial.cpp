@@ -211,9 +211,11 @@ void add_memory(std::vector<trial>& out) {
   out.push_back({"memory", "order_operators", "the latter with ten times the work", "with the default work", "bytes", peak(10'000'000'000),
                  peak(1'000'000'000)});
   auto const listed = [](auto const& make) {
-    return [=] { return seconds_of([g = make()] { static_cast<void>(evaluate_order(g, ballast::reverse_net_order(g))); }); };
+    return [=] {
+      return seconds_of([g = make()] { static_cast<void>(evaluate_order(g, ballast::list_order(g, ballast::list_rule::reverse_net))); });
+    };
   };
-  out.push_back({"memory", "reverse_net_order", "100,000 in layers", "one of 100,000 reads half of them", "s", listed(in_layers),
+  out.push_back({"memory", "list_order", "100,000 in layers", "one of 100,000 reads half of them", "s", listed(in_layers),
                  listed([] { return joined_graph(100'000); })});
   auto const laid = [](std::int64_t n, lifetimes kind, auto const& plan) {
     return [=] { return seconds_of([=, all = buffers_of_kind(n, kind)] { placed(all, plan(all)); }); };

@@ -102,7 +102,7 @@ void compare_orders(family const& f) {
           while (at[d] / 2 >= low && below(2, draw) == 0) at[d] /= 2;
       }
       auto const numbers = graph_at(g, at);
-      auto const own = net_order(numbers);
+      auto const own = list_order(numbers, list_rule::net);
       begin = milliseconds();
       auto const found = plan.pick(at);
       pick_us += 1000 * (milliseconds() - begin);
@@ -153,7 +153,7 @@ void compare_steps(bool scores, int percent) {
   auto const compile_ms = milliseconds() - begin;
   begin = milliseconds();
   auto const constant = constant_at(g, padded);
-  auto const static_plan = plan_evictions(constant, {}, net_order(graph_at(g, padded)));
+  auto const static_plan = plan_evictions(constant, {}, list_order(graph_at(g, padded), list_rule::net));
   auto const static_peak = evict(static_plan, {}, limited).memory.value;
   if (percent < 100) limited.limit = static_peak / 100 * percent;
   auto const static_run = evict(static_plan, {}, limited);
@@ -175,7 +175,7 @@ void compare_steps(bool scores, int percent) {
     add(fixed, static_run, step_time(graph_at(g, padded)), 0);
     begin = milliseconds();
     auto const own = constant_at(g, at);
-    auto const run = evict(plan_evictions(own, {}, net_order(graph_at(g, at))), {}, limited);
+    auto const run = evict(plan_evictions(own, {}, list_order(graph_at(g, at), list_rule::net)), {}, limited);
     add(exact, run, time, milliseconds() - begin);
     begin = milliseconds();
     auto const picked = bladedisc::run(compiled, at, limited);

@@ -40,8 +40,8 @@ order program_order(graph const& g) {
 }
 std::int64_t peak_of(graph const& g, order const& steps) { return evaluate_order(g, steps).peak; }
 std::int64_t peer_of(graph const& g) {
-  return (std::min)({peak_of(g, program_order(g)), peak_of(g, least_peak_first_order(g)), peak_of(g, breadth_first_order(g)),
-                     peak_of(g, depth_first_order(g))});
+  return (std::min)({peak_of(g, program_order(g)), peak_of(g, list_order(g, list_rule::least_peak)),
+                     peak_of(g, list_order(g, list_rule::breadth_first)), peak_of(g, list_order(g, list_rule::depth_first))});
 }
 double over(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
@@ -62,14 +62,14 @@ void family(benchmark::State& state, maker make) {
       auto const found = order_operators(g, {}, {.work = 10'000'000'000});
       ms.push_back(1e3 * static_cast<double>(std::clock() - begin) / static_cast<double>(CLOCKS_PER_SEC));
       if (!check_order(g, found.order, found.peak).valid()) return state.SkipWithError("not a valid order");
-      auto const baseline = peer_of(g), listed = peak_of(g, net_order(g));
+      auto const baseline = peer_of(g), listed = peak_of(g, list_order(g, list_rule::net));
       if (found.peak.value > baseline) return state.SkipWithError("above a baseline");
       states.push_back(static_cast<double>(found.states));
       solved += found.peak.optimal() ? 1 : 0;
       gap += found.peak.gap() / count;
       peer += over(baseline, found.peak.value) / count;
       net += over(listed, found.peak.value) / count;
-      lists += over((std::min)({baseline, listed, peak_of(g, reverse_net_order(g))}), found.peak.value) / count;
+      lists += over((std::min)({baseline, listed, peak_of(g, list_order(g, list_rule::reverse_net))}), found.peak.value) / count;
     }
   std::sort(states.begin(), states.end());
   std::sort(ms.begin(), ms.end());
@@ -93,10 +93,10 @@ void order_step(benchmark::State& state, graph const& g) {
   state.counters["states"] = static_cast<double>(found.states);
   state.counters["gap"] = found.peak.gap();
   state.counters["program"] = ratio(program_order(g));
-  state.counters["LPMF"] = ratio(least_peak_first_order(g));
-  state.counters["BFS"] = ratio(breadth_first_order(g));
-  state.counters["DFS"] = ratio(depth_first_order(g));
-  state.counters["net"] = ratio(net_order(g));
+  state.counters["LPMF"] = ratio(list_order(g, list_rule::least_peak));
+  state.counters["BFS"] = ratio(list_order(g, list_rule::breadth_first));
+  state.counters["DFS"] = ratio(list_order(g, list_rule::depth_first));
+  state.counters["net"] = ratio(list_order(g, list_rule::net));
 }
 void transformer_step(benchmark::State& state, char const* preset) {
   auto model = transformer_preset(preset);
@@ -110,10 +110,10 @@ void densenet(benchmark::State& state) {
 }
 void unet(benchmark::State& state) { order_step(state, unet_step(state.range(0), state.range(1))); }
 
-void lists(benchmark::State& state, order (*list)(graph const&), maker make) {
+void lists(benchmark::State& state, list_rule rule, maker make) {
   splitmix64 generator(7);
   auto const g = make(static_cast<std::size_t>(state.range(0)), generator);
-  for (auto _ : state) benchmark::DoNotOptimize(list(g));
+  for (auto _ : state) benchmark::DoNotOptimize(list_order(g, rule));
   state.SetItemsProcessed(state.iterations() * state.range(0));
   state.SetComplexityN(state.range(0));
 }
@@ -136,16 +136,16 @@ BENCHMARK_CAPTURE(transformer_step, qwen2, "qwen2.5-7b")->ArgsProduct({{12, 96},
 BENCHMARK(inception)->ArgsProduct({{4, 9, 20}, {1, 32}})->Unit(benchmark::kMillisecond);
 BENCHMARK(densenet)->ArgsProduct({{2, 3}, {1, 32}})->Unit(benchmark::kMillisecond);
 BENCHMARK(unet)->ArgsProduct({{4, 7}, {1, 32}})->Unit(benchmark::kMillisecond);
-#define LIST(list, make) \
-  BENCHMARK_CAPTURE(lists, list##_##make, list<>, make)->RangeMultiplier(10)->Range(1000, 100'000)->Unit(benchmark::kMillisecond)
-#define LISTS(list)    \
-  LIST(list, layered); \
-  LIST(list, nested_graph)
-LISTS(net_order);
-LISTS(reverse_net_order);
-LISTS(least_peak_first_order);
-LISTS(breadth_first_order);
-LISTS(depth_first_order);
+#define LIST(rule, make) \
+  BENCHMARK_CAPTURE(lists, rule##_##make, list_rule::rule, make)->RangeMultiplier(10)->Range(1000, 100'000)->Unit(benchmark::kMillisecond)
+#define LISTS(rule)    \
+  LIST(rule, layered); \
+  LIST(rule, nested_graph)
+LISTS(net);
+LISTS(reverse_net);
+LISTS(least_peak);
+LISTS(breadth_first);
+LISTS(depth_first);
 #define LARGE(make) BENCHMARK_CAPTURE(large, make, make)->Arg(1000)->Arg(10'000)->Arg(100'000)->Iterations(1)->Unit(benchmark::kMillisecond)
 LARGE(layered);
 LARGE(nested_graph);

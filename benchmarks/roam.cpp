@@ -32,7 +32,8 @@ std::int64_t by_size(graph const& g, std::span<std::uint32_t const> order) {
   return first_fit_layout(buffers_of(g, order).buffers).height.value;
 }
 std::int64_t published_lists(graph const& g) {
-  return (std::min)({by_size(g, least_peak_first_order(g)), by_size(g, breadth_first_order(g)), by_size(g, depth_first_order(g))});
+  return (std::min)({by_size(g, list_order(g, list_rule::least_peak)), by_size(g, list_order(g, list_rule::breadth_first)),
+                     by_size(g, list_order(g, list_rule::depth_first))});
 }
 
 void table(benchmark::State& state, graph const& g) {
@@ -45,7 +46,7 @@ void table(benchmark::State& state, graph const& g) {
   };
   percent("live", eager.live_peak);
   percent("list", published_lists(g));
-  percent("lowest_list", (std::min)(by_size(g, net_order(g)), by_size(g, reverse_net_order(g))));
+  percent("lowest_list", (std::min)(by_size(g, list_order(g, list_rule::net)), by_size(g, list_order(g, list_rule::reverse_net))));
   percent("rule", roam::layout_activations_first(g, plan.order).height.value);
   percent("plan", plan.height.value);
   percent("bound", plan.height.lower_bound);

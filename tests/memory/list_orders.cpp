@@ -21,6 +21,9 @@ namespace {
 
 using order = std::vector<std::uint32_t>;
 
+list_rule const all_rules[] = {list_rule::net,        list_rule::reverse_net,   list_rule::updates_at_once,
+                               list_rule::least_peak, list_rule::breadth_first, list_rule::depth_first};
+
 /// The rules of the lists as they are written, in quadratic time: `choose` picks one of the ready operators.
 template <class Choose>
 order slow_list(detail::order_problem const& p, bool backwards, Choose const& choose) {
@@ -50,21 +53,22 @@ TEST_CASE("list orders: valid, and what their rules say") {
                    : seed % 3 == 1 ? layered_graph(uniform_below(60, generator), 8, generator)
                                    : series_parallel_graph(2 + uniform_below(60, generator), generator);
     REQUIRE(check_graph(g).valid());
-    for (auto const& each : {net_order(g), reverse_net_order(g), least_peak_first_order(g), breadth_first_order(g), depth_first_order(g),
-                             updates_at_once_order(g)})
+    for (auto const rule : all_rules) {
+      auto const each = list_order(g, rule);
       REQUIRE(check_order(g, each, {evaluate_order(g, each).peak, 0}).valid());
+    }
     auto const p = detail::order_lowering<>(g).lower();
     using sweep = detail::order_sweep<>;
     auto const least = [](sweep const& s, order const& ready) {
       return *std::min_element(ready.begin(), ready.end(), [&](auto a, auto b) { return s.change(a) < s.change(b); });
     };
-    REQUIRE(net_order(g) == slow_list(p, false, least));
-    REQUIRE(reverse_net_order(g) == slow_list(p, true, [&](sweep const& s, order ready) {
+    REQUIRE(list_order(g, list_rule::net) == slow_list(p, false, least));
+    REQUIRE(list_order(g, list_rule::reverse_net) == slow_list(p, true, [&](sweep const& s, order ready) {
               std::reverse(ready.begin(), ready.end());
               return least(s, ready);
             }));
     std::int64_t peak = p.start;
-    REQUIRE(least_peak_first_order(g) == slow_list(p, false, [&](sweep const& s, order const& ready) {
+    REQUIRE(list_order(g, list_rule::least_peak) == slow_list(p, false, [&](sweep const& s, order const& ready) {
               order within;
               for (auto const v : ready)
                 if (s.memory() + p.need[v] <= peak) within.push_back(v);
@@ -74,14 +78,14 @@ TEST_CASE("list orders: valid, and what their rules say") {
               peak = (std::max)(peak, s.memory() + p.need[v]);
               return v;
             }));
-    REQUIRE(updates_at_once_order(g) == slow_list(p, false, [&](sweep const&, order const& ready) {
+    REQUIRE(list_order(g, list_rule::updates_at_once) == slow_list(p, false, [&](sweep const&, order const& ready) {
               auto const found =
                   std::find_if(ready.begin(), ready.end(), [&](auto v) { return g.operators[v].kind == operator_kind::update; });
               return found == ready.end() ? ready[0] : *found;
             }));
     order step(p.size(), 0);
     std::uint32_t steps = 0;
-    REQUIRE(breadth_first_order(g) == slow_list(p, false, [&](sweep const&, order const& ready) {
+    REQUIRE(list_order(g, list_rule::breadth_first) == slow_list(p, false, [&](sweep const&, order const& ready) {
               auto const key = [&](std::uint32_t v) {
                 order out;
                 for (auto const u : p.before[v]) out.push_back(step[u]);
@@ -95,7 +99,7 @@ TEST_CASE("list orders: valid, and what their rules say") {
   }
 }
 
-TEST_CASE("depth_first_order: what is needed runs just before, the least first") {
+TEST_CASE("list orders: depth first: what is needed runs just before, the least first") {
   graph g;
   order t;
   for (std::int64_t const bytes : {5, 3, 9, 1, 2}) t.push_back(g.add({.bytes = bytes}));
@@ -104,21 +108,14 @@ TEST_CASE("depth_first_order: what is needed runs just before, the least first")
   g.add({}, {t[0], t[1]}, {t[2]});
   g.add({}, {t[1]}, {t[3]});
   g.add({}, {t[2], t[3]}, {t[4]});
-  CHECK(depth_first_order(g) == order{1, 3, 0, 2, 4});
+  CHECK(list_order(g, list_rule::depth_first) == order{1, 3, 0, 2, 4});
 }
 
 TEST_CASE("list orders: no operator, one operator, a chain") {
-  CHECK(net_order(graph{}).empty());
-  CHECK(reverse_net_order(graph{}).empty());
-  CHECK(least_peak_first_order(graph{}).empty());
-  CHECK(breadth_first_order(graph{}).empty());
-  CHECK(depth_first_order(graph{}).empty());
-  CHECK(updates_at_once_order(graph{}).empty());
+  for (auto const rule : all_rules) CHECK(list_order(graph{}, rule).empty());
   splitmix64 generator(1);
   auto const chain = graph_of_edges({{}, {0}, {1}, {2}}, 9, generator);
-  for (auto const& each : {net_order(chain), reverse_net_order(chain), least_peak_first_order(chain), breadth_first_order(chain),
-                           depth_first_order(chain), updates_at_once_order(chain)})
-    CHECK(each == order{0, 1, 2, 3});
+  for (auto const rule : all_rules) CHECK(list_order(chain, rule) == order{0, 1, 2, 3});
 }
 
 }  // namespace test_memory_list_orders

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -40,7 +41,8 @@ order program_order(graph const& g) {
 
 std::int64_t best_of_baselines(graph const& g) {
   auto best = evaluate_order(g, program_order(g)).peak;
-  for (auto const& each : {least_peak_first_order(g), breadth_first_order(g), depth_first_order(g)})
+  for (auto const& each :
+       {list_order(g, list_rule::least_peak), list_order(g, list_rule::breadth_first), list_order(g, list_rule::depth_first)})
     best = (std::min)(best, evaluate_order(g, each).peak);
   return best;
 }
@@ -129,7 +131,8 @@ TEST_CASE("order_operators: valid and never above the baselines or the lists, wh
                    : seed % 5 == 3 ? nested_graph(n, generator)
                                    : random_dag(n, 4, generator);
     auto const baselines = best_of_baselines(g);
-    auto best = (std::min)({baselines, evaluate_order(g, net_order(g)).peak, evaluate_order(g, reverse_net_order(g)).peak});
+    auto best = (std::min)(
+        {baselines, evaluate_order(g, list_order(g, list_rule::net)).peak, evaluate_order(g, list_order(g, list_rule::reverse_net)).peak});
     std::int64_t bound = operator_bound(g);
     for (auto const& [options, work] : {std::pair{order_options{.states = 0, .cuts = 0}, std::uint64_t{0}},
                                         {order_options{.states = 0, .cuts = 5}, std::uint64_t{100'000'000}},
@@ -272,20 +275,22 @@ TEST_CASE("order_operators: the highest of any steps, while steps change") {
     splitmix64 generator(seed);
     auto const n = 1 + draw_below(70, generator);
     std::vector<std::int64_t> memory(n);
-    detail::step_peaks<> peaks;
     for (auto& m : memory) m = random_bytes(20, generator);
-    peaks.assign(memory);
+    detail::range_firsts<std::int64_t, std::greater<>> peaks(n, -1);
+    peaks.write(0, memory);
     for (int round = 0; round < 20; ++round) {
       auto const begin = draw_below(n, generator), end = begin + 1 + draw_below(n - begin, generator);
       std::span const steps(memory.data() + begin, end - begin);
       auto const most = std::max_element(steps.begin(), steps.end());
-      REQUIRE(peaks.highest(begin, end) == *most);
-      REQUIRE(peaks.first_highest(begin, end) == begin + static_cast<std::size_t>(most - steps.begin()));
+      REQUIRE(peaks.first(begin, end) == *most);
+      REQUIRE(peaks.where_first(begin, end) == begin + static_cast<std::size_t>(most - steps.begin()));
       for (auto& m : steps) m = random_bytes(20, generator);
       peaks.write(begin, steps);
+      memory[begin] = random_bytes(20, generator);
+      peaks.set(begin, memory[begin]);
       REQUIRE(peaks[begin] == memory[begin]);
     }
-    REQUIRE(peaks.highest(n, n) < 0);
+    REQUIRE(peaks.first(n, n) == -1);
   }
 }
 

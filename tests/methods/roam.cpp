@@ -55,7 +55,7 @@ TEST_CASE("roam::plan_memory: a valid order, a valid layout of it, one certifica
     auto const plan = roam::plan_memory(g);
     require_sound(g, plan);
     REQUIRE(plan.complete);
-    for (auto const& order : {program_order(g), net_order(g), reverse_net_order(g)})
+    for (auto const& order : {program_order(g), list_order(g, list_rule::net), list_order(g, list_rule::reverse_net)})
       REQUIRE(plan.live.value <= evaluate_order(g, order).peak);
   }
   auto const nothing = roam::plan_memory({});
@@ -80,7 +80,7 @@ TEST_CASE("roam::plan_memory: training steps of GPT2-XL are proven optimal, with
 
 TEST_CASE("roam::layout_activations_first: what the backward pass reads is at the bottom, in the order in which it is made") {
   for (auto const& g : {ballast_test::equal_layers(8), gpt2_xl(3, 256)}) {
-    auto const order = net_order(g);
+    auto const order = list_order(g, list_rule::net);
     auto const buffers = buffers_of(g, order);
     auto const placed = roam::layout_activations_first(g, order);
     REQUIRE(check_layout(buffers.buffers, placed).valid());

@@ -112,12 +112,12 @@ graph_plan plan_graph(ballast::graph const& graph, std::string const& name, orde
     std::iota(order.begin(), order.end(), 0U);
     return order;
   });
-  add("updates first", "program order, with updates at once", [&] { return updates_at_once_order(graph); });
-  add("net", "least added memory first", [&] { return net_order(graph); });
-  add("reverse net", "the same from the end", [&] { return reverse_net_order(graph); });
-  add("least peak", "least added within the peak so far", [&] { return least_peak_first_order(graph); });
-  add("breadth first", "what became ready first", [&] { return breadth_first_order(graph); });
-  add("depth first", "what the next needs", [&] { return depth_first_order(graph); });
+  add("updates first", "program order, with updates at once", [&] { return list_order(graph, ballast::list_rule::updates_at_once); });
+  add("net", "least added memory first", [&] { return list_order(graph, ballast::list_rule::net); });
+  add("reverse net", "the same from the end", [&] { return list_order(graph, ballast::list_rule::reverse_net); });
+  add("least peak", "least added within the peak so far", [&] { return list_order(graph, ballast::list_rule::least_peak); });
+  add("breadth first", "what became ready first", [&] { return list_order(graph, ballast::list_rule::breadth_first); });
+  add("depth first", "what the next needs", [&] { return list_order(graph, ballast::list_rule::depth_first); });
   add("planned", "search with a bound", [&] {
     progress_line progress("searching for an order");
     auto made = order_operators(graph, {}, {.work = asked.work, .progress = progress});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/groups.hpp>
 
 #include <cstddef>
@@ -103,6 +104,24 @@ struct basic_graph {
 /// @brief A graph whose sizes and times are known.
 using graph = basic_graph<>;
 
+namespace detail {
+
+// Rows and members of a relation, exchanged.
+template <class = when_called>
+[[nodiscard]] groups<std::uint32_t> transposed(groups<std::uint32_t> const& of, std::size_t rows) {
+  groups<std::uint32_t> out;
+  out.offsets.assign(rows + 1, 0);
+  for (auto const m : of.members) ++out.offsets[m + 1];
+  for (std::size_t r = 0; r < rows; ++r) out.offsets[r + 1] += out.offsets[r];
+  auto next = out.offsets;
+  out.members.resize(of.members.size());
+  for (std::size_t g = 0; g < of.size(); ++g)
+    for (auto const m : of[g]) out.members[static_cast<std::size_t>(next[m]++)] = static_cast<std::uint32_t>(g);
+  return out;
+}
+
+}  // namespace detail
+
 /// @brief Which operators make and read the tensors of a graph, and which tensors share memory.
 struct graph_uses {
   static constexpr auto none = (std::numeric_limits<std::uint32_t>::max)();  ///< `maker` of a tensor that is there from the start
@@ -123,17 +142,9 @@ template <class Number>
 [[nodiscard]] graph_uses uses_of(basic_graph<Number> const& g) {
   graph_uses out;
   out.maker.assign(g.tensors.size(), graph_uses::none);
-  auto& offsets = out.readers.offsets;
-  offsets.assign(g.tensors.size() + 1, 0);
-  for (std::size_t v = 0; v < g.size(); ++v) {
-    for (auto const t : g.outputs[v]) out.maker[t] = static_cast<std::uint32_t>(v);
-    for (auto const t : g.inputs[v]) ++offsets[t + 1];
-  }
-  for (std::size_t t = 0; t < g.tensors.size(); ++t) offsets[t + 1] += offsets[t];
-  out.readers.members.resize(g.inputs.members.size());
-  auto next = offsets;
   for (std::size_t v = 0; v < g.size(); ++v)
-    for (auto const t : g.inputs[v]) out.readers.members[static_cast<std::size_t>(next[t]++)] = static_cast<std::uint32_t>(v);
+    for (auto const t : g.outputs[v]) out.maker[t] = static_cast<std::uint32_t>(v);
+  out.readers = detail::transposed(g.inputs, g.tensors.size());
   out.memory.resize(g.tensors.size());
   std::iota(out.memory.begin(), out.memory.end(), 0U);
   out.content = out.memory;

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/memory/buffer.hpp>
-#include <ballast/memory/detail/check_buffers.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 
 #include <algorithm>
@@ -55,17 +54,10 @@ template <class = when_called>
 [[nodiscard]] height_bound layout_lower_bound(std::span<buffer const> buffers) {
   height_bound out{max_load(buffers), layout_bound::max_load};
   detail::layout_problem<> const problem(buffers);
-  std::vector<std::int64_t> load(std::size_t{problem.sections} + 1, 0);
-  std::int64_t pad = 0, sum = 0;
-  for (auto const& p : problem.pieces) {
-    load[p.first] += p.size;
-    load[p.last] -= p.size;
-    pad = (std::max)(pad, p.pad);
-  }
-  for (auto const change : load) {
-    sum += change;
-    out.height = (std::max)(out.height, sum * problem.unit - pad);  // the highest buffer ends without its padding
-  }
+  std::int64_t pad = 0;
+  for (auto const& p : problem.pieces) pad = (std::max)(pad, p.pad);
+  for (auto const load : problem.loads)
+    out.height = (std::max)(out.height, load * problem.unit - pad);  // the highest buffer ends without its padding
   for (auto const& b : buffers)
     if (auto const end = b.size + (std::max)(b.fixed, std::int64_t{0}); end > out.height) out = {end, layout_bound::one_buffer};
   if (detail::fixed_overlap(problem)) out.bound = layout_bound::fixed_addresses;

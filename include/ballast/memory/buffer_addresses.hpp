@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -39,17 +40,11 @@ class layout_ladder {
 
   /// A layout within the capacity, which the start is not.
   [[nodiscard]] memory_layout fit(std::int64_t capacity) {
-    auto answer = layout_answer::cut_short;
-    auto const possible = search_.start(capacity);
-    for (std::uint64_t run = 0; possible && answer == layout_answer::cut_short && !over(); ++run) answer = search_.run(run);
-    if (!possible) answer = layout_answer::none;
-    if (answer == layout_answer::found) {
-      write_layout(buffers_, problem_, search_.state().lowest, best_);
-    } else {
+    auto const answer = attempt(capacity, 0, (std::numeric_limits<std::uint64_t>::max)());
+    if (answer != layout_answer::found) {
       best_.status = answer == layout_answer::none ? status::infeasible : status::unknown;
       best_.offsets.clear();
       best_.height.value = 0;
-      if (answer == layout_answer::none) rule_out(capacity);
     }
     return finish();
   }
@@ -83,13 +78,15 @@ class layout_ladder {
     best_.complete = !budget_.interrupted();
     return std::move(best_);
   }
-  void attempt(std::int64_t capacity, std::uint64_t first, std::uint64_t runs) {
+  layout_answer attempt(std::int64_t capacity, std::uint64_t first, std::uint64_t runs) {
     auto answer = search_.start(capacity) ? layout_answer::cut_short : layout_answer::none;
     for (auto run = first; run < first + runs && answer == layout_answer::cut_short && !over(); ++run) answer = search_.run(run);
     if (answer == layout_answer::none) rule_out(capacity);
-    if (answer != layout_answer::found) return;
-    write_layout(buffers_, problem_, search_.state().lowest, best_);
-    search_.guide(search_.state().lowest);
+    if (answer == layout_answer::found) {
+      write_layout(buffers_, problem_, search_.state().lowest, best_);
+      search_.guide(search_.state().lowest);
+    }
+    return answer;
   }
 
   std::span<buffer const> buffers_;

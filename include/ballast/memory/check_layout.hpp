@@ -4,7 +4,6 @@
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/memory/buffer.hpp>
-#include <ballast/memory/detail/check_buffers.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -35,11 +35,11 @@ struct memory_order {
 
 /// @brief Finds an order of the operators that needs little memory at its peak, and proves how little is possible.
 ///
-/// Seven list schedules come first: `net_order`, `reverse_net_order`, program order, that with updates at once, and the three of PyTorch's
-/// compiler. Operators that must run behind all before them and before all behind them divide every order into parts; each part is taken
-/// from the best list. Then the part with the peak is improved until its peak meets a lower bound (`cut_bound`) or the limits end it: by an
-/// exact search over sets of operators, from the first operator on and from the last backwards, and between its stages by exact searches of
-/// windows of steps around the peak. What an exact search proves raises the lower bound.
+/// Seven list schedules come first: program order and those of `list_rule`. Operators that must run behind all before them and before all
+/// behind them divide every order into parts; each part is taken from the best list. Then the part with the peak is improved until its peak
+/// meets a lower bound (`cut_bound`) or the limits end it: by an exact search over sets of operators, from the first operator on and from
+/// the last backwards, and between its stages by exact searches of windows of steps around the peak. What an exact search proves raises the
+/// lower bound.
 ///
 /// The search needs no rule for updates of weights: an update in place frees a gradient and allocates nothing, so it runs as soon as its
 /// gradient is complete, wherever that helps.
@@ -48,7 +48,7 @@ struct memory_order {
 /// @param options  how much is searched
 /// @param limits   when the search stops
 /// @return the order, its peak with a lower bound, and what was searched
-/// @post never above the best of program order, `least_peak_first_order`, `breadth_first_order` and `depth_first_order`
+/// @post never above the best of program order, and of `least_peak`, `breadth_first` and `depth_first` (`list_order`)
 /// @throws invalid_input as `require_valid`
 /// @par Complexity
 /// O((n + e) log n) for the lists of n operators with e inputs and outputs; then what `limits` allow. Memory for n / 8 bytes and about 100

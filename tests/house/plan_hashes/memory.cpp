@@ -51,15 +51,16 @@ void memory() {
       auto const ordered = order_operators(g);
       show("order_operators", name, ordered);
       show("order_folded", name, order_folded(g));
-      show("list_orders", name, net_order(g), reverse_net_order(g), least_peak_first_order(g), breadth_first_order(g),
-           depth_first_order(g));
+      show("list_orders", name, list_order(g, list_rule::net), list_order(g, list_rule::reverse_net), list_order(g, list_rule::least_peak),
+           list_order(g, list_rule::breadth_first), list_order(g, list_rule::depth_first));
       auto const planned = roam::plan_memory(g);
       show("roam.plan_memory", name, planned.order, planned.offsets, planned.live, planned.height);
       show("roam.layout_activations_first", name, roam::layout_activations_first(g, ordered.order));
       auto const replay = replay_allocator(planned.buffers.buffers);
       show("replay_allocator", name, replay.live_peak, replay.peak_allocated, replay.peak_reserved);
       auto const peak = [](graph const& h) { return order_operators(h, {.states = 100, .cuts = 4}).peak.value; };
-      auto const again = recompute_graph(g, peak(g) * 9 / 10, peak, [](graph const& h) { return operator_bound(h); }, {.evaluations = 40});
+      auto const again =
+          recompute_graph(g, peak(g) * 9 / 10, peak, [](graph const& h) { return operator_bound(h); }, {.evaluations = 40});
       show("recompute_graph", name, again.status, again.time, again.peak, again.dropped);
     }
   std::vector<dimension> const dimensions{{"batch", 1, 8}, {"length", 4, 512}};

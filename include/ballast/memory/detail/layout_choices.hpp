@@ -18,8 +18,8 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class value_order {
  public:
-  value_order(layout_problem<> const& problem, std::vector<std::int64_t> const& loads, std::uint64_t seed)
-      : problem_(problem), generator_(seed), rank_(problem.pieces.size()) {
+  value_order(layout_problem<> const& problem, std::uint64_t seed) : problem_(problem), generator_(seed), rank_(problem.pieces.size()) {
+    auto const& loads = problem.loads;
     for (auto const& p : problem.pieces) heaviest_.push_back(*std::max_element(loads.begin() + p.first, loads.begin() + p.last));
   }
   void guide(std::vector<std::int64_t> const& starts) { guide_ = starts; }

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -28,26 +27,15 @@ template <class = when_called>
 class layout_dive {
  public:
   explicit layout_dive(layout_problem<> const& problem) : problem_(problem) {
-    auto const n = problem.pieces.size(), m = std::size_t{problem.sections};
-    begins_.assign(m + 1, n);
-    std::vector<std::int64_t> change(m + 1, 0), covers(m + 1, 0);
     std::int64_t largest = 1;
-    for (std::size_t i = n; i-- > 0;) {
-      auto const& p = problem.pieces[i];
-      begins_[p.first] = i;
-      change[p.first] += p.size, change[p.last] -= p.size;
-      ++covers[p.first], --covers[p.last];
-      largest = (std::max)(largest, p.size);
-    }
+    for (auto const& p : problem.pieces) largest = (std::max)(largest, p.size);
     while (largest >> size_shift_ > std::int64_t{1} << 31) ++size_shift_;
-    for (std::size_t s = m; s-- > 0;) begins_[s] = (std::min)(begins_[s], begins_[s + 1]);
-    std::partial_sum(change.begin(), change.end(), change.begin());
-    std::partial_sum(covers.begin(), covers.end(), covers.begin());
-    most_ = m == 0 ? 1 : *std::max_element(change.begin(), change.end());
+    for (auto const load : problem.loads) most_ = (std::max)(most_, load);
     while (most_ >> load_shift_ > std::int64_t{1} << 24) ++load_shift_;
-    urgency_.resize(m);
-    for (std::size_t s = 0; s < m; ++s)
-      urgency_[s] = {covers[s] * (most_ >> load_shift_) + slack_weight * ((most_ - change[s]) >> load_shift_), covers[s]};
+    for (std::size_t s = 0; s < problem.sections; ++s) {
+      auto const covers = std::int64_t{problem.covers[s]};
+      urgency_.push_back({covers * (most_ >> load_shift_) + slack_weight * ((most_ - problem.loads[s]) >> load_shift_), covers});
+    }
   }
 
   /// How often a piece stopped or began to lie in one run, in all dives.
@@ -127,7 +115,7 @@ class layout_dive {
     end_[middle] = 0;
     end_[first] = last;
     begin_[last - 1] = first;
-    pieces_.join(begins_[first], begins_[middle], last, [&](std::uint32_t i) { cover(i, 1); });
+    pieces_.join(problem_.begins[first], problem_.begins[middle], last, [&](std::uint32_t i) { cover(i, 1); });
   }
   void cover(std::uint32_t i, std::int64_t by) {
     ++operations_;
@@ -155,7 +143,7 @@ class layout_dive {
 
   /// Puts the best of the pieces inside that cover section s on the floor of the run.
   void place(std::uint32_t first, std::uint32_t s) {
-    auto const best = pieces_.first_reaching(begins_[first], begins_[s + 1], s);
+    auto const best = pieces_.first_reaching(problem_.begins[first], problem_.begins[s + 1], s);
     auto const& p = problem_.pieces[best];
     auto const last = end_[first];
     auto const h = floor_[first], start = round_up(h, p.alignment);
@@ -164,8 +152,8 @@ class layout_dive {
     pieces_.place(best);
     cover(best, -1);
     auto const leave = [&](std::uint32_t i) { cover(i, -1); };
-    pieces_.cut(begins_[first], begins_[p.first], p.first, leave);
-    pieces_.cut(begins_[p.first], begins_[p.last], p.last, leave);
+    pieces_.cut(problem_.begins[first], problem_.begins[p.first], p.first, leave);
+    pieces_.cut(problem_.begins[p.first], problem_.begins[p.last], p.last, leave);
     make_run(first, p.first, h);
     make_run(p.last, last, h);
     make_run(p.first, p.last, start + p.size);
@@ -178,7 +166,6 @@ class layout_dive {
   layout_problem<> const& problem_;
   std::int64_t most_ = 1;                 ///< the largest load of a section
   int size_shift_ = 0, load_shift_ = 0;   ///< bits that keys leave out, so that none overflows
-  std::vector<std::size_t> begins_;       ///< of a section: the first piece that begins there or later
   std::vector<section_urgency> urgency_;  ///< at the start
   section_tree<> sections_;
   piece_tree<> pieces_;

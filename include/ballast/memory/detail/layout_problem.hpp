@@ -33,7 +33,10 @@ struct layout_problem {
   std::int64_t unit = 1;  ///< bytes; divides every address of some lowest layout
   bool padded = false;    ///< whether a size is not a multiple of the common alignment
   std::uint32_t sections = 0;
-  std::vector<layout_piece> pieces;  ///< by first section; those that can replace each other are neighbours
+  std::vector<layout_piece> pieces;   ///< by first section; those that can replace each other are neighbours
+  std::vector<std::uint32_t> begins;  ///< of a section, or their number: the first piece that begins there or later
+  std::vector<std::int64_t> loads;    ///< of a section: sizes of its pieces
+  std::vector<std::uint32_t> covers;  ///< of a section: its pieces
 
   explicit layout_problem(std::span<buffer const> buffers) {
     std::int64_t common = 0, exact = 0;  // greatest common divisors of alignments and fixed addresses; of sizes and fixed addresses
@@ -66,6 +69,7 @@ struct layout_problem {
     find_sections(buffers);
     auto const key = [](layout_piece const& p) { return std::tie(p.first, p.last, p.size, p.alignment, p.fixed, p.pad, p.index); };
     std::sort(pieces.begin(), pieces.end(), [&](auto const& a, auto const& b) { return key(a) < key(b); });
+    sum_sections();
   }
 
   /// Whether piece i and the one before it can replace each other in every layout.
@@ -76,6 +80,22 @@ struct layout_problem {
   }
 
  private:
+  void sum_sections() {
+    begins.assign(std::size_t{sections} + 1, static_cast<std::uint32_t>(pieces.size()));
+    loads.assign(std::size_t{sections} + 1, 0);
+    covers.assign(std::size_t{sections} + 1, 0);
+    for (auto i = pieces.size(); i-- > 0;) {
+      auto const& p = pieces[i];
+      begins[p.first] = static_cast<std::uint32_t>(i);
+      loads[p.first] += p.size, loads[p.last] -= p.size;
+      ++covers[p.first], --covers[p.last];
+    }
+    for (auto s = sections; s-- > 0;) begins[s] = (std::min)(begins[s], begins[s + 1]);
+    std::partial_sum(loads.begin(), loads.end(), loads.begin());
+    std::partial_sum(covers.begin(), covers.end(), covers.begin());
+    loads.pop_back();
+    covers.pop_back();
+  }
   void find_sections(std::span<buffer const> buffers) {
     struct event {
       std::int64_t time;

@@ -25,12 +25,7 @@ template <class = when_called>
 class layout_search {
  public:
   layout_search(layout_problem<> const& problem, std::uint64_t seed, search_budget& budget)
-      : problem_(problem), state_(problem), choice_(problem.sections), order_(problem, state_.total, seed), budget_(budget) {
-    auto const n = static_cast<std::uint32_t>(problem.pieces.size());
-    begins_.assign(std::size_t{problem.sections} + 1, n);
-    for (auto i = n; i-- > 0;) begins_[problem.pieces[i].first] = i;
-    for (auto s = problem.sections; s-- > 0;) begins_[s] = (std::min)(begins_[s], begins_[s + 1]);
-  }
+      : problem_(problem), state_(problem), choice_(problem.sections), order_(problem, seed), budget_(budget) {}
 
   [[nodiscard]] layout_state<>& state() { return state_; }
   [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
@@ -102,7 +97,7 @@ class layout_search {
     key_.clear();
     key_.push_back(static_cast<std::uint64_t>(capacity_));
     key_.push_back(std::uint64_t{first} << 32 | last);
-    auto const from = begins_[first], to = begins_[last];
+    auto const from = problem_.begins[first], to = problem_.begins[last];
     for (auto i = from / 64; i * 64 < to; ++i) {
       auto word = state_.unplaced[i];
       if (i == from / 64) word &= ~std::uint64_t{0} << (from % 64);
@@ -221,7 +216,6 @@ class layout_search {
   search_budget& budget_;
   word_sets<> failed_;  ///< components that have failed, as keys
   section_rule rule_ = section_rule::fewest_for_weight;
-  std::vector<std::uint32_t> begins_;  ///< of a section: the first piece that begins there or later
   std::vector<frame> frames_;
   std::vector<std::uint32_t> choices_;
   std::vector<component> parts_;

@@ -26,18 +26,14 @@ class layout_state {
 
   explicit layout_state(layout_problem<> const& problem) : problem_(problem), neighbours_(problem) {
     auto const n = problem.pieces.size(), m = std::size_t{problem.sections};
-    count.assign(m, 0);
-    total.assign(m, 0);
+    count = problem.covers;
+    total = problem.loads;
     cross.assign(m + 1, 0);
     span_begin_.assign(n + 1, 0);
     for (std::size_t i = 0; i < n; ++i) {
       auto const& p = problem.pieces[i];
       span_begin_[i + 1] = span_begin_[i] + (p.last - p.first);
-      for (auto s = p.first; s < p.last; ++s) {
-        ++count[s];
-        total[s] += p.size;
-        if (s > p.first) ++cross[s];
-      }
+      for (auto s = p.first + 1; s < p.last; ++s) ++cross[s];
     }
     live_begin_.assign(m + 1, 0);
     for (std::size_t s = 0; s < m; ++s) live_begin_[s + 1] = live_begin_[s] + count[s];

@@ -3,11 +3,13 @@
 #include <ballast/memory/detail/order_problem.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -76,37 +78,56 @@ template <class = when_called>
   return out;
 }
 
-// The ready operators by rank, each with a key; finds the least key among the first ranks.
-template <class = when_called>
-class least_of_ranks {
+// Values that change, with the first in order of any range of them: a tree in which a node has the first of the two below it.
+template <class Value, class Before>
+class range_firsts {
  public:
-  using key = std::pair<std::int64_t, std::uint32_t>;
-  static constexpr key none{(std::numeric_limits<std::int64_t>::max)(), order_problem::none};
+  range_firsts(std::size_t count, Value none)
+      : none_(none), size_(std::bit_ceil((std::max)(count, std::size_t{1}))), nodes_(2 * size_, none) {}
 
-  explicit least_of_ranks(std::size_t n) : n_(n), least_(2 * n, none) {}
-
-  void set(std::size_t rank, key k) {
-    auto i = rank + n_;
-    for (least_[i] = k, i /= 2; i > 0; i /= 2) {
-      auto const least = (std::min)(least_[2 * i], least_[2 * i + 1]);
-      if (least_[i] == least) return;
-      least_[i] = least;
+  [[nodiscard]] Value const& operator[](std::size_t i) const { return nodes_[size_ + i]; }
+  void set(std::size_t i, Value const& value) {
+    i += size_;
+    for (nodes_[i] = value, i /= 2; i > 0; i /= 2) {
+      auto const& first = first_of(nodes_[2 * i], nodes_[2 * i + 1]);
+      if (nodes_[i] == first) return;
+      nodes_[i] = first;
     }
   }
-  [[nodiscard]] bool holds(std::size_t rank) const { return least_[rank + n_] != none; }
-  // The least key of a rank below `end`, or `none`.
-  [[nodiscard]] key least_below(std::size_t end) const {
-    auto best = none;
-    for (auto i = n_, j = n_ + end; i < j; i /= 2, j /= 2) {
-      if (i % 2 == 1) best = (std::min)(best, least_[i++]);
-      if (j % 2 == 1) best = (std::min)(best, least_[--j]);
+  // Changes the values from `begin` on.
+  void write(std::size_t begin, std::span<Value const> values) {
+    if (values.empty()) return;
+    std::copy(values.begin(), values.end(), nodes_.begin() + static_cast<std::ptrdiff_t>(size_ + begin));
+    for (auto first = (size_ + begin) / 2, last = (size_ + begin + values.size() - 1) / 2; first > 0; first /= 2, last /= 2)
+      for (auto i = first; i <= last; ++i) nodes_[i] = first_of(nodes_[2 * i], nodes_[2 * i + 1]);
+  }
+  // The first in order of values begin ... end - 1, or `none`.
+  [[nodiscard]] Value first(std::size_t begin, std::size_t end) const {
+    auto out = none_;
+    for (auto i = size_ + begin, j = size_ + end; i < j; i /= 2, j /= 2) {
+      if (i % 2 == 1) out = first_of(out, nodes_[i++]);
+      if (j % 2 == 1) out = first_of(out, nodes_[--j]);
     }
-    return best;
+    return out;
+  }
+  // Where it is; there is a value.
+  [[nodiscard]] std::size_t where_first(std::size_t begin, std::size_t end) const {
+    auto const wanted = first(begin, end);
+    auto i = size_ + begin;
+    while (Before()(wanted, nodes_[i])) {  // the next node to the right, as high as possible
+      while (i % 2 == 1) i /= 2;
+      ++i;
+    }
+    while (i < size_) i = 2 * i + (Before()(wanted, nodes_[2 * i]) ? 1 : 0);
+    return i - size_;
   }
 
  private:
-  std::size_t n_;
-  std::vector<key> least_;  // of the two nodes below, the ranks last
+  [[nodiscard]] static Value const& first_of(Value const& a, Value const& b) { return Before()(b, a) ? b : a; }
+
+  Value none_;
+  std::size_t size_;
+  std::vector<Value> nodes_;
 };
 
 // Of the ready operators that run within the peak so far, the one that adds least; if there is none, the one that needs least to run.
@@ -120,9 +141,12 @@ template <class = when_called>
   for (std::uint32_t r = 0; r < n; ++r) rank[by_need[r]] = r;
   order_sweep<> sweep(p, false);
   kept_changes<> change(p, sweep, false);
-  least_of_ranks<> ready(n);
-  operator_order heap;  // ranks of ready operators, and of some that have run
+  using key = std::pair<std::int64_t, std::uint32_t>;
+  constexpr key none{(std::numeric_limits<std::int64_t>::max)(), order_problem::none};
+  range_firsts<key, std::less<>> ready(n, none);  // by rank
+  operator_order heap;                            // ranks of ready operators, and of some that have run
   auto const add = [&](std::uint32_t v) { ready.set(rank[v], {change[v], v}); };
+  auto const holds = [&](std::uint32_t r) { return ready[r] != none; };
   auto const release = [&](std::uint32_t v) {
     add(v);
     heap.push_back(rank[v]);
@@ -134,19 +158,19 @@ template <class = when_called>
   while (out.size() < n) {
     auto const room = peak - sweep.memory();
     auto const end = std::partition_point(by_need.begin(), by_need.end(), [&](auto v) { return p.need[v] <= room; }) - by_need.begin();
-    auto v = ready.least_below(static_cast<std::size_t>(end)).second;
+    auto v = ready.first(0, static_cast<std::size_t>(end)).second;
     while (v == order_problem::none) {
-      if (ready.holds(heap.front())) v = by_need[heap.front()];
+      if (holds(heap.front())) v = by_need[heap.front()];
       std::pop_heap(heap.begin(), heap.end(), std::greater<>());
       heap.pop_back();
     }
-    ready.set(rank[v], ready.none);
+    ready.set(rank[v], none);
     out.push_back(v);
     peak = (std::max)(peak, sweep.running(v));
     released.clear();
     sweep.step(v, [&](std::uint32_t u) { released.push_back(u); });
     change.stepped(v, [&](std::uint32_t u) {
-      if (ready.holds(rank[u])) add(u);
+      if (holds(rank[u])) add(u);
     });
     for (auto const u : released) release(u);
   }

@@ -12,9 +12,9 @@
 #include <ballast/memory/peak.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -24,58 +24,20 @@
 
 namespace ballast::inline v0_2::detail {
 
-// The memory of each step, with the highest of any range of steps: a tree of maxima, in which a node has those of the two below it.
-template <class = when_called>
-class step_peaks {
- public:
-  void assign(std::span<std::int64_t const> memory) {
-    size_ = std::bit_ceil((std::max)(memory.size(), std::size_t{1}));
-    most_.assign(2 * size_, least);
-    std::copy(memory.begin(), memory.end(), most_.begin() + static_cast<std::ptrdiff_t>(size_));
-    for (auto i = size_; i-- > 1;) most_[i] = (std::max)(most_[2 * i], most_[2 * i + 1]);
-  }
-  [[nodiscard]] std::int64_t operator[](std::size_t step) const { return most_[size_ + step]; }
-  // Changes the steps from `begin` on.
-  void write(std::size_t begin, std::span<std::int64_t const> memory) {
-    if (memory.empty()) return;
-    std::copy(memory.begin(), memory.end(), most_.begin() + static_cast<std::ptrdiff_t>(size_ + begin));
-    for (auto first = (size_ + begin) / 2, last = (size_ + begin + memory.size() - 1) / 2; first > 0; first /= 2, last /= 2)
-      for (auto i = first; i <= last; ++i) most_[i] = (std::max)(most_[2 * i], most_[2 * i + 1]);
-  }
-  // The highest of steps begin ... end - 1, at least the least integer.
-  [[nodiscard]] std::int64_t highest(std::size_t begin, std::size_t end) const {
-    auto most = least;
-    for (auto i = size_ + begin, j = size_ + end; i < j; i /= 2, j /= 2) {
-      if (i % 2 == 1) most = (std::max)(most, most_[i++]);
-      if (j % 2 == 1) most = (std::max)(most, most_[--j]);
-    }
-    return most;
-  }
-  // The first of these steps that has it; there is a step.
-  [[nodiscard]] std::size_t first_highest(std::size_t begin, std::size_t end) const {
-    auto const most = highest(begin, end);
-    auto i = size_ + begin;
-    while (most_[i] < most) {  // the next node to the right, as high as possible
-      while (i % 2 == 1) i /= 2;
-      ++i;
-    }
-    while (i < size_) i = 2 * i + (most_[2 * i] < most ? 1 : 0);
-    return i - size_;
-  }
-
- private:
-  static constexpr auto least = (std::numeric_limits<std::int64_t>::min)();
-  std::size_t size_ = 1;
-  std::vector<std::int64_t> most_ = {least, least};
-};
-
 // Makes an order of little memory: the best lists, then for the part of the steps that has the peak, lower bounds by cuts, exact search and
 // windows in turn.
 template <class = when_called>
 class order_planner {
  public:
   order_planner(order_problem const& p, std::uint64_t states, std::uint64_t cuts, search_limits const& limits)
-      : p_(p), states_(states), cuts_(cuts), gap_(limits.gap), budget_(limits, order_interval), parts_(p), starts_(part_starts(p)) {}
+      : p_(p),
+        states_(states),
+        cuts_(cuts),
+        gap_(limits.gap),
+        budget_(limits, order_interval),
+        parts_(p),
+        starts_(part_starts(p)),
+        running_(p.size(), (std::numeric_limits<std::int64_t>::min)()) {}
 
   void plan() {
     bound_ = footprint_bound(p_);
@@ -101,11 +63,9 @@ class order_planner {
 
   [[nodiscard]] bool satisfied() const { return peak().gap() <= gap_; }
   // The most memory in use in steps begin ... end - 1; at least that before the first step.
-  [[nodiscard]] std::int64_t highest(std::size_t begin, std::size_t end) const {
-    return (std::max)(p_.start, running_.highest(begin, end));
-  }
+  [[nodiscard]] std::int64_t highest(std::size_t begin, std::size_t end) const { return (std::max)(p_.start, running_.first(begin, end)); }
   [[nodiscard]] std::size_t highest_part() const {
-    auto const after = std::upper_bound(starts_.begin(), starts_.end(), running_.first_highest(0, p_.size()));
+    auto const after = std::upper_bound(starts_.begin(), starts_.end(), running_.where_first(0, p_.size()));
     return static_cast<std::size_t>(after - starts_.begin()) - 1;
   }
 
@@ -132,7 +92,7 @@ class order_planner {
       }
     }
     auto made = profile_of(p_, order_);
-    running_.assign(made.running);
+    running_.write(0, made.running);
     behind_ = std::move(made.behind);
     for (std::size_t i = 0; i < n; ++i) step_[order_[i]] = static_cast<std::uint32_t>(i);
     parts_.follow(step_);
@@ -207,7 +167,7 @@ class order_planner {
     if (end - begin <= width) return;
     for (bool again = true; again && highest(begin, end) > bound_ && !lowered(begin, end) && budget_.allows();) {
       again = false;
-      auto const top = running_.first_highest(begin, end);
+      auto const top = running_.where_first(begin, end);
       for (std::size_t const share : {50U, 20U, 80U, 35U, 65U, 5U, 95U}) {
         auto const before = (std::min)(width * share / 100, top - begin);
         auto const first = (std::min)(top - before, end - width);
@@ -236,9 +196,9 @@ class order_planner {
   double gap_;
   search_budget budget_;
   order_parts<> parts_;
-  std::vector<std::size_t> starts_;  // of parts, and the number of operators
-  operator_order order_, step_;      // the best so far, and its inverse
-  step_peaks<> running_;
+  std::vector<std::size_t> starts_;                     // of parts, and the number of operators
+  operator_order order_, step_;                         // the best so far, and its inverse
+  range_firsts<std::int64_t, std::greater<>> running_;  // of each step
   std::vector<std::int64_t> behind_, least_running_;
   std::int64_t bound_ = 0;
   std::uint64_t searched_ = 0;

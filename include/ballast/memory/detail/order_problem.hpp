@@ -32,20 +32,6 @@ struct order_problem {
   [[nodiscard]] std::size_t size() const noexcept { return need.size(); }
 };
 
-// Rows and members of a relation, exchanged.
-template <class = when_called>
-[[nodiscard]] groups<std::uint32_t> transposed(groups<std::uint32_t> const& of, std::size_t rows) {
-  groups<std::uint32_t> out;
-  out.offsets.assign(rows + 1, 0);
-  for (auto const m : of.members) ++out.offsets[m + 1];
-  for (std::size_t r = 0; r < rows; ++r) out.offsets[r + 1] += out.offsets[r];
-  auto next = out.offsets;
-  out.members.resize(of.members.size());
-  for (std::size_t g = 0; g < of.size(); ++g)
-    for (auto const m : of[g]) out.members[static_cast<std::size_t>(next[m]++)] = static_cast<std::uint32_t>(g);
-  return out;
-}
-
 // Makes an order_problem of a valid graph.
 template <class = when_called>
 class order_lowering {

@@ -37,7 +37,7 @@ class region_planner {
 
   region_planner(basic_graph<symbolic> const& g, std::span<dimension const> ranges, std::vector<point> samples, std::size_t regions,
                  search_limits const& limits)
-      : g_(g), list_(g, ranges), samples_(std::move(samples)), regions_(regions), limits_(limits) {
+      : g_(g), list_(g, ranges), samples_(std::move(samples)), regions_(regions), budget_(limits) {
     part all{0, list_.begin(), {ranges.begin(), ranges.end()}, {}, {}};
     for (std::uint32_t s = 0; s < samples_.size(); ++s) all.samples.push_back(s);
     nodes.emplace_back();
@@ -45,17 +45,16 @@ class region_planner {
   }
   template <class Improve>
   void plan(Improve const& improve) {
-    search_watch watch(limits_);
     while (!open_.empty()) {
       auto const first = std::max_element(open_.begin(), open_.end(), [](part const& a, part const& b) {
         return a.samples.size() != b.samples.size() ? a.samples.size() < b.samples.size() : a.node > b.node;
       });
       auto next = std::move(*first);
       open_.erase(first);
-      complete = !watch.interrupted(work_);
-      auto const enough = !complete || work_ >= limits_.work || leaves_ + open_.size() + 1 >= regions_;
-      if (enough || !divide(next)) close(next, improve);
+      auto const more = budget_.allows() && leaves_ + open_.size() + 1 < regions_;
+      if (!more || !divide(next)) close(next, improve);
     }
+    complete = !budget_.interrupted();
     join();
   }
 
@@ -74,7 +73,7 @@ class region_planner {
     if (p.known.size() <= question) p.known.resize((std::max)(list_.questions(), std::size_t{question} + 1), 0);
     auto& known = p.known[question];
     if (known == 0) {
-      work_ += 500;
+      budget_.spend(500);
       auto const range = list_.question(question).bounds(p.ranges);
       if (range.high < 0) known = 1;
       if (range.low >= 0) known = -1;
@@ -88,13 +87,13 @@ class region_planner {
     for (;;) {
       auto const before = p.state.order.size();
       auto const asked = list_.run(p.state, [&](std::uint32_t q) { return answer(p, q); });
-      work_ += 200 * (p.state.order.size() - before);
+      budget_.spend(200 * (p.state.order.size() - before));
       if (!asked) return false;
       auto const& question = list_.question(*asked);
       auto negative = p.ranges, other = p.ranges;
       auto const may_be_negative = narrow_dimensions(question, {least, -1}, negative);
       auto const may_be_other = narrow_dimensions(question, {0, most}, other);
-      work_ += 2000 + 50 * p.samples.size();
+      budget_.spend(2000 + 50 * p.samples.size());
       if (may_be_negative && may_be_other) {
         split(std::move(p), *asked, std::move(negative), std::move(other));
         return true;
@@ -205,11 +204,10 @@ class region_planner {
   symbolic_list<> list_;
   std::vector<point> samples_;
   std::size_t regions_;
-  search_limits const& limits_;
+  search_budget budget_;
   std::vector<part> open_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> numbers_;
   std::size_t leaves_ = 0;
-  std::uint64_t work_ = 0;
 };
 
 }  // namespace ballast::inline v0_2::detail
