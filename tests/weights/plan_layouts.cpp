@@ -218,7 +218,7 @@ TEST_CASE("plan_layouts: exhaustive optimum on blocks of up to eight weights, fo
     splitmix64 random(seed);
     auto const chain = one(random_block(random));
     layout_setting options = plain_devices(1 + static_cast<std::int64_t>(uniform_below(4, random)), 64);
-    options.points = 1 << 10;
+    options.tuning.points = 1 << 10;
     options.data = 1 + static_cast<std::int64_t>(uniform_below(2, random));
     options.passes = 1 + static_cast<std::int64_t>(uniform_below(3, random));
     options.flops_per_s = std::int64_t{1'000'000'000} << uniform_below(12, random);
@@ -263,7 +263,7 @@ TEST_CASE("plan_layouts: repeated blocks are planned as one by one") {
     splitmix64 random(seed);
     auto chain = one(random_block(random));
     layout_setting options = plain_devices(2, 64);
-    options.points = 1 << 10;
+    options.tuning.points = 1 << 10;
     options.sequence = false;
     options.flops_per_s = std::int64_t{1'000'000'000} << uniform_below(12, random);
     options.links.inside = link_line{0, 1'000'000'000};
@@ -280,7 +280,7 @@ TEST_CASE("plan_layouts: repeated blocks are planned as one by one") {
         REQUIRE(plan.exact);
         CHECK(plan.time.value == least_time(all, count, options.memory));
         auto few = options;  // fewer pairs: a plan that is not better, and a bound that holds
-        few.points = 4;
+        few.tuning.points = 4;
         auto const rough = checked_plan(chain, few);
         REQUIRE(rough.status == status::feasible);
         CHECK(rough.time.value >= plan.time.value);
@@ -406,8 +406,8 @@ TEST_CASE("plan_layouts: what is refused") {
   bad.tokens = 0;
   CHECK(says(good, bad) == "tokens = 0 must be in [1, 4294967296]");
   bad = o;
-  bad.points = 3;
-  CHECK(says(good, bad) == "points = 3 must be in [4, 65536]");
+  bad.tuning.points = 3;
+  CHECK(says(good, bad) == "tuning.points = 3 must be in [4, 65536]");
   auto chain = good;
   chain.runs = {{1, 1}};
   CHECK(says(chain, o) == "runs[0] = 1 is no block");

@@ -74,6 +74,11 @@ struct layout_chain {
   friend bool operator==(layout_chain const&, layout_chain const&) = default;
 };
 
+/// @brief How `plan_layouts` searches.
+struct layout_tuning {
+  std::uint32_t points = 24;  ///< pairs of time and bytes kept for each power of a block and its borders, at least 4
+};
+
 /// @brief The devices, the tokens, and what a plan may use.
 struct layout_setting {
   std::int64_t devices = 1;  ///< devices of a group that share tokens and weights, in [1, 2^12]
@@ -94,7 +99,7 @@ struct layout_setting {
   bool replicated = true;                            ///< whether activations may be replicated
   bool sequence = true;                              ///< whether activations may be split by sequence
   bool batch = true;                                 ///< whether activations may be split by batch
-  std::uint32_t points = 24;                         ///< pairs of time and bytes kept for each power of a block and its borders, at least 4
+  layout_tuning tuning{};                            ///< how a planner searches
 };
 
 /// @brief Where a weight is, and what it reads.

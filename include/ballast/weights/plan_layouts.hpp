@@ -8,7 +8,6 @@
 #include <ballast/weights/detail/layout_search.hpp>
 #include <ballast/weights/layout_model.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,12 +21,6 @@
 namespace ballast::inline v0_2 {
 
 namespace detail {
-
-/// A point of the whole chain: the entry of the last matrix, and its index there.
-struct chain_point {
-  layout_point at{};
-  std::uint32_t entry = 0, index = 0;
-};
 
 /// Plans a chain of blocks by products of the matrices of its blocks.
 template <class = when_called>
@@ -44,31 +37,32 @@ class layout_planner {
     if (chain_.runs.empty()) return {.status = status::feasible};
     layout_products<> corners;
     auto const whole = product(corners);
-    auto hull = points_of(corners[whole].points);
-    drop_above_hull(hull);
+    auto const corner_points = points_of(corners[whole].points);
+    layout_front hull;
+    for (auto const h : hull_of<>(corner_points)) hull.push_back(corner_points[h]);
     out.operations = out.evaluated + corners.operations();
-    if (hull.empty() || hull[0].at.bytes > options_.memory) {
-      out.shortage = hull.empty() ? 0 : hull[0].at.bytes - options_.memory;
+    if (hull.empty() || hull[0].bytes > options_.memory) {
+      out.shortage = hull.empty() ? 0 : hull[0].bytes - options_.memory;
       return out;
     }
     out.status = status::feasible;
-    if (hull.back().at.bytes <= options_.memory) {  // the fastest layouts fit
-      out.time = {hull.back().at.time, hull.back().at.time};
+    if (hull.back().bytes <= options_.memory) {  // the fastest layouts fit
+      out.time = {hull.back().time, hull.back().time};
       write(corners, whole, hull.back(), out);
       return out;
     }
     std::size_t more = 0;
-    while (hull[more].at.bytes <= options_.memory) ++more;
-    auto const &p = hull[more - 1].at, &q = hull[more].at;
-    layout_products<> near({.less = p, .more = q}, options_.memory, options_.points);
+    while (hull[more].bytes <= options_.memory) ++more;
+    auto const &p = hull[more - 1], &q = hull[more];
+    layout_products<> near({.less = p, .more = q}, options_.memory, options_.tuning.points);
     auto const all = product(near);
     out.operations += near.operations();
     auto best = hull[more - 1];
     auto const points = points_of(near[all].points);
     for (auto const& each : points)  // ascending bytes, descending time
-      if (each.at.bytes <= options_.memory && each.at.time <= best.at.time) best = each;
+      if (each.bytes <= options_.memory && each.time <= best.time) best = each;
     out.exact = near.exact();
-    out.time = {best.at.time, out.exact ? best.at.time : hull_bound(p, q)};
+    out.time = {best.time, out.exact ? best.time : hull_bound(p, q)};
     write(near, all, best, out);
     return out;
   }
@@ -85,26 +79,14 @@ class layout_planner {
     }
     return out;
   }
-  /// The best points over all layouts of the input and output of the model.
-  [[nodiscard]] static std::vector<chain_point> points_of(layout_matrix const& matrix) {
-    std::vector<chain_point> all, out;
+  /// The best points over all layouts of the input and output of the model: `left` in the entry `middle` of the matrix.
+  [[nodiscard]] static layout_front points_of(layout_matrix const& matrix) {
+    layout_front out;
     for (std::uint32_t e = 0; e < matrix.size(); ++e)
-      for (std::uint32_t i = 0; i < matrix[e].size(); ++i) all.push_back({matrix[e][i], e, i});
-    std::sort(all.begin(), all.end(), [](chain_point const& a, chain_point const& b) {
-      if (a.at.bytes != b.at.bytes) return a.at.bytes < b.at.bytes;
-      if (a.at.time != b.at.time) return a.at.time < b.at.time;
-      return a.entry != b.entry ? a.entry < b.entry : a.index < b.index;
-    });
-    for (auto const& p : all)
-      if (out.empty() || p.at.time < out.back().at.time) out.push_back(p);
+      for (std::uint32_t i = 0; i < matrix[e].size(); ++i)
+        out.push_back({.time = matrix[e][i].time, .bytes = matrix[e][i].bytes, .left = i, .middle = e});
+    keep_best(out);
     return out;
-  }
-  static void drop_above_hull(std::vector<chain_point>& points) {
-    layout_front f;
-    for (auto const& p : points) f.push_back(p.at);
-    std::vector<chain_point> kept;
-    for (auto const h : hull_of<>(f)) kept.push_back(points[h]);
-    points = std::move(kept);
   }
   /// Least time at the memory on the line between two corners: no layouts have less, because all points are on or above the hull.
   [[nodiscard]] std::int64_t hull_bound(layout_point const& p, layout_point const& q) const {
@@ -113,11 +95,11 @@ class layout_planner {
     auto const up = multiply_divide_up(fall, run, width);
     return p.time - static_cast<std::int64_t>(multiply(up, width) == multiply(fall, run) ? up : up - 1);
   }
-  void write(layout_products<> const& from, std::uint32_t node, chain_point const& best, layout_plan& out) const {
-    out.time.value = best.at.time;
-    out.bytes = best.at.bytes;
+  void write(layout_products<> const& from, std::uint32_t node, layout_point const& best, layout_plan& out) const {
+    out.time.value = best.time;
+    out.bytes = best.bytes;
     std::map<std::pair<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>, std::uint32_t> known;
-    from.expand(node, best.entry, best.index, [&](std::uint32_t block, std::uint32_t entry, std::uint32_t point) {
+    from.expand(node, best.middle, best.left, [&](std::uint32_t block, std::uint32_t entry, std::uint32_t point) {
       auto const [at, added] = known.emplace(std::pair(block, std::pair(entry, point)), static_cast<std::uint32_t>(known.size()));
       if (added) {
         out.layouts.push_back(searches_[block].layouts_of(entry, point));
@@ -147,8 +129,8 @@ class layout_planner {
 /// Each block is planned once, for each layout of its input and output: all pairs of time and bytes that no other layouts beat in both.
 /// Blocks that follow each other are products of such tables, and equal blocks are powers, by squares: the work grows with the logarithm of
 /// their number. The corners of the convex hull of these pairs are always exact. They give a lower bound for every memory. Of the other
-/// pairs, `options.points` are kept around the memory; if that is all of them, the plan is optimal (`exact`). Where the fastest layouts
-/// fit into the memory, it is always.
+/// pairs, `options.tuning.points` are kept around the memory; if that is all of them, the plan is optimal (`exact`). Where the fastest
+/// layouts fit into the memory, it is always.
 ///
 /// @param chain    the model
 /// @param options  devices, tokens, memory, links, and what a plan may use

@@ -68,7 +68,6 @@ struct eviction_rows {
       auto& at = lost[found.content[g.tensors[t].shares]];
       at = (std::min)(at, step[found.maker[t]]);
     }
-    std::vector<std::vector<std::uint32_t>> readers(count);
     for (std::uint32_t v = 0; v < g.size(); ++v) {
       std::vector<std::uint32_t> read, made;
       auto until = never;
@@ -87,16 +86,14 @@ struct eviction_rows {
       }
       std::sort(read.begin(), read.end());
       read.erase(std::unique(read.begin(), read.end()), read.end());
-      for (auto const m : read) readers[m].push_back(step[v]);
       reads.push_back(read);
       makes.push_back(made);
       valid_until.push_back(until);
     }
-    for (std::uint32_t m = 0; m < count; ++m) {
-      std::sort(readers[m].begin(), readers[m].end());
-      uses.push_back(readers[m]);
-      maker.push_back(found.memory[m] == m ? found.maker[m] : graph_uses::none);
-    }
+    groups<std::uint32_t> in_steps;
+    for (auto const v : order) in_steps.push_back(reads[v]);
+    uses = transposed(in_steps, count);
+    for (std::uint32_t m = 0; m < count; ++m) maker.push_back(found.memory[m] == m ? found.maker[m] : graph_uses::none);
   }
   [[nodiscard]] std::size_t memories() const noexcept { return maker.size(); }
   /// Whether a memory is there before the first step, and somebody needs it.

@@ -35,7 +35,7 @@ constexpr void require_valid(layout_setting const& o) {
   require_within("hidden.tensor", o.hidden.tensor, 0, 1000);
   require_within("hidden.expert", o.hidden.expert, 0, 1000);
   require_within("hidden.gradient", o.hidden.gradient, 0, 1000);
-  require_within("points", o.points, 4, 1 << 16);
+  require_within("tuning.points", o.tuning.points, 4, 1 << 16);
 }
 
 /// Throws unless the chain names its blocks, and they close what they open.

@@ -144,28 +144,25 @@ class evictor {
       ++memories_[s].pins;
       pinned.push_back(s);
     }
+    auto const read_behind = [&](std::size_t i, std::uint32_t s) {
+      for (auto j = i + 1; j < operators.size(); ++j)
+        if (needed[j] != 0 && std::binary_search(r_.reads[operators[j]].begin(), r_.reads[operators[j]].end(), s)) return true;
+      return s == m;
+    };
     for (std::size_t i = 0; i < operators.size(); ++i) {
       if (needed[i] == 0) continue;
       if (!execute(operators[i], action::rerun)) return false;
       for (auto const made : r_.makes[operators[i]]) {
-        auto const read_later = [&] {
-          for (auto j = i + 1; j < operators.size(); ++j)
-            if (needed[j] != 0 && std::binary_search(r_.reads[operators[j]].begin(), r_.reads[operators[j]].end(), made)) return true;
-          return false;
-        };
-        if (made == m || read_later())
+        if (read_behind(i, made))
           pinned.push_back(made);
         else
           unpin(made);
       }
-      for (auto& p : pinned) {  // what no later operator reads
-        bool later = p == m;
-        for (auto j = i + 1; j < operators.size() && !later; ++j)
-          later = needed[j] != 0 && std::binary_search(r_.reads[operators[j]].begin(), r_.reads[operators[j]].end(), p);
-        if (later) continue;
-        unpin(p);
-        p = eviction_rows::never;
-      }
+      for (auto& p : pinned)
+        if (!read_behind(i, p)) {
+          unpin(p);
+          p = eviction_rows::never;
+        }
       std::erase(pinned, eviction_rows::never);
     }
     for (auto const p : pinned) --memories_[p].pins;  // m itself, which the caller needs
