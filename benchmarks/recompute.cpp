@@ -96,7 +96,6 @@ void sizes(benchmark::internal::Benchmark* b) {
   b->ArgNames({"kind", "n", "budget"})->ArgsProduct({{0, 1, 2, 3}, {50, 1000, 4000}, {10, 30}})->Unit(benchmark::kMicrosecond);
 }
 BENCHMARK_CAPTURE(keep, exact, [](auto const& all, auto budget) { return ballast::keep_tensors(all, budget); }) -> Apply(sizes);
-BENCHMARK_CAPTURE(keep, greedy, [](auto const& all, auto budget) { return ballast::keep_tensors_greedily(all, budget); }) -> Apply(sizes);
 BENCHMARK_CAPTURE(baseline, pytorch_greedy, pytorch_greedy)->Apply(sizes);
 BENCHMARK_CAPTURE(baseline, pytorch_dp, [](auto const& all, double share) { return pytorch_dp(all, share); }) -> Apply(sizes);
 BENCHMARK_CAPTURE(baseline, dp_rounded_up, [](auto const& all, double share) { return pytorch_dp(all, share, true); }) -> Apply(sizes);

@@ -154,7 +154,7 @@ void all_different(benchmark::State& state) {
 }
 
 /// Eighty layers, eight stages and three options, made to be hard: what an option saves is nearly proportional to what it costs, and part
-/// of the transfers hide. `work` is what the call spent of `staging_options::work`, in millions.
+/// of the transfers hide. `work` is what the call spent of `search_limits::work`, in millions.
 void adversarial(benchmark::State& state) {
   ballast::splitmix64 draw(96);
   auto const between = [&](std::int64_t low, std::int64_t high) {

@@ -16,7 +16,6 @@
 /// @endcode
 
 #include <ballast/staging/check.hpp>
-#include <ballast/staging/check_chunks.hpp>
 #include <ballast/staging/check_offload.hpp>
 #include <ballast/staging/chunk_options.hpp>
 #include <ballast/staging/chunks.hpp>
@@ -28,4 +27,3 @@
 #include <ballast/staging/offload_rules.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
-#include <ballast/staging/sequential.hpp>

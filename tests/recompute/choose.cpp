@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -130,10 +131,16 @@ TEST_CASE("choose: cut short by work, the bound still holds and the plan is lega
       c.items.add(std::array{memory_option{.memory = memory}, memory_option{.time = memory + between(0, 40, draw)}});
       most += memory;
     }
-    c.asked = {.budget = most / 2, .work = 1};
-    auto const plan = choose_options(c.items, c.asked);
-    c.asked.work = std::uint64_t{1} << 24;
-    auto const exact = choose_options(c.items, c.asked);
+    c.asked = {.budget = most / 2};
+    auto const plan = choose_options(c.items, c.asked, {.work = 100});
+    auto const exact = choose_options(c.items, c.asked, {.work = std::uint64_t{100} << 24});
+    std::stop_source stopped;
+    stopped.request_stop();
+    auto const ended = choose_options(c.items, c.asked, {.stop = stopped.get_token()});
+    CHECK(check_selection(ended, c.items, c.asked) == verdict{});
+    CHECK(ended.complete == ended.time.optimal());
+    CHECK(ended.time.lower_bound <= exact.time.value);
+    CHECK(exact.complete);
     CAPTURE(seed, plan.time.value, plan.time.lower_bound, exact.time.value, exact.time.lower_bound);
     CHECK(exact.time.optimal());
     CHECK(check_selection(plan, c.items, c.asked) == verdict{});

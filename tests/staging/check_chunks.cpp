@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/staging/check_chunks.hpp>
+#include <ballast/staging/check.hpp>
 #include <ballast/staging/chunks.hpp>
 
 #include "support/catch.hpp"

@@ -15,6 +15,9 @@
 
 namespace ballast_test {
 
+/// Work for a plan of a case.
+inline constexpr std::uint64_t little_work = 1'000'000;
+
 struct chunk_case {
   ballast::any_schedule schedule;
   std::uint64_t stages = 1, micro_batches = 1;
@@ -24,7 +27,7 @@ struct chunk_case {
   std::uint64_t min_layers = 1;
   std::int64_t hidden_percent = 0;
   [[nodiscard]] ballast::chunk_options options() const {
-    return {.capacity = capacity, .min_layers = min_layers, .hidden_percent = hidden_percent, .work = 1'000'000};
+    return {.capacity = capacity, .min_layers = min_layers, .hidden_percent = hidden_percent};
   }
 };
 

@@ -2,7 +2,6 @@
 #include <ballast/partition/min_max.hpp>
 #include <ballast/pipeline/simulate.hpp>
 #include <ballast/staging/check.hpp>
-#include <ballast/staging/check_chunks.hpp>
 #include <ballast/staging/chunks.hpp>
 #include <ballast/staging/joint.hpp>
 
@@ -28,14 +27,13 @@ TEST_CASE("plan_chunks: against every plan of small chains: bound, optimum and v
   for (std::uint64_t seed = 0; seed < 800; seed += round_step) {
     CAPTURE(seed);
     auto const c = random_chunk_case(seed, true, 8);
-    auto const plan = plan_chunks(std::span<stage_layer const>(c.layers), c.held, c.options());
+    auto const plan = plan_chunks(std::span<stage_layer const>(c.layers), c.held, c.options(), {.work = little_work});
     auto const verdict = check_chunks(plan, std::span<stage_layer const>(c.layers), c.held, c.options());
     INFO(describe(verdict));
     REQUIRE(verdict.valid());
     auto const least = try_all_chunks(c);
-    auto hasty = c.options();  // a search that ends early leaves the bound to do
-    hasty.work = 0;
-    auto const first = plan_chunks(std::span<stage_layer const>(c.layers), c.held, hasty).partition;
+    // A search that ends early leaves the bound to do.
+    auto const first = plan_chunks(std::span<stage_layer const>(c.layers), c.held, c.options(), {.work = 0}).partition;
     if (first.status == status::infeasible) REQUIRE_FALSE(least.has_value());
     if (first.status == status::feasible) REQUIRE((least && first.bottleneck.lower_bound <= *least && first.bottleneck.value >= *least));
     if (plan.partition.status == status::infeasible) REQUIRE_FALSE(least.has_value());
@@ -62,7 +60,7 @@ TEST_CASE("plan_chunks: cuts that are not moved are those of equal times, and wh
     auto const c = random_chunk_case(seed, true, 8);
     auto fixed = c.options();
     fixed.move_cuts = false;
-    auto const plan = plan_chunks(std::span<stage_layer const>(c.layers), c.held, fixed);
+    auto const plan = plan_chunks(std::span<stage_layer const>(c.layers), c.held, fixed, {.work = little_work});
     auto const verdict = check_chunks(plan, std::span<stage_layer const>(c.layers), c.held, fixed);
     INFO(describe(verdict));
     REQUIRE(verdict.valid());
@@ -96,7 +94,7 @@ TEST_CASE("plan_chunks: with one chunk a stage, never better than plan_stages, a
     auto const exact = plan_stages(fold_layers(c.layers), c.options());
     auto const plan =
         plan_chunks(std::span<stage_layer const>(c.layers), held,
-                    {.capacity = c.capacity, .min_layers = c.min_layers, .hidden_percent = c.hidden_percent, .work = 1'000'000});
+                    {.capacity = c.capacity, .min_layers = c.min_layers, .hidden_percent = c.hidden_percent}, {.work = little_work});
     if (exact.partition.status != status::feasible) REQUIRE(plan.partition.status != status::feasible);
     if (plan.partition.status == status::infeasible) REQUIRE(exact.partition.status == status::infeasible);
     if (plan.partition.status != status::feasible) continue;
@@ -117,7 +115,7 @@ TEST_CASE("plan_chunks: what the simulator measures is within the plan's memory,
   for (std::uint64_t seed = 1000; seed < 1300; seed += round_step) {
     CAPTURE(seed);
     auto const c = random_chunk_case(seed, false, 30);
-    auto const plan = plan_chunks(std::span<stage_layer const>(c.layers), c.held, c.options());
+    auto const plan = plan_chunks(std::span<stage_layer const>(c.layers), c.held, c.options(), {.work = little_work});
     if (plan.partition.status != status::feasible) continue;
     ++feasible;
     splitmix64 draw(seed);
@@ -152,14 +150,13 @@ TEST_CASE("plan_chunks: less work and another seed leave valid plans; the same r
     auto const c = random_chunk_case(seed, false, 40);
     std::span<stage_layer const> const layers(c.layers);
     auto options = c.options();
-    auto const whole = plan_chunks(layers, c.held, options);
-    auto const again = plan_chunks(layers, c.held, options);
+    auto const whole = plan_chunks(layers, c.held, options, {.work = little_work});
+    auto const again = plan_chunks(layers, c.held, options, {.work = little_work});
     REQUIRE(whole.partition == again.partition);
     REQUIRE(whole.option == again.option);
     options.seed = 7;
-    REQUIRE(check_chunks(plan_chunks(layers, c.held, options), layers, c.held, options).valid());
-    options.work = 0;
-    auto const least = plan_chunks(layers, c.held, options);
+    REQUIRE(check_chunks(plan_chunks(layers, c.held, options, {.work = little_work}), layers, c.held, options).valid());
+    auto const least = plan_chunks(layers, c.held, options, {.work = 0});
     REQUIRE(check_chunks(least, layers, c.held, options).valid());
     if (least.partition.status != status::feasible || whole.partition.status != status::feasible) continue;
     REQUIRE(least.partition.bottleneck.value >= whole.partition.bottleneck.lower_bound);

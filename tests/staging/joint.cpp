@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 namespace test_staging_joint {
@@ -201,12 +202,19 @@ TEST_CASE("plan_stages: selections cut short leave a true bound") {
   auto const chain = fold_layers(layers);
   auto const whole = plan_stages(chain, options);
   REQUIRE(whole.partition.bottleneck.optimal());
-  options.work = 0;
-  auto const cut_short = plan_stages(chain, options);
+  auto const cut_short = plan_stages(chain, options, {.work = 0});
   REQUIRE(check_stages(cut_short, chain, options).valid());
   CHECK(cut_short.partition.bottleneck.value >= whole.partition.bottleneck.value);
   CHECK(cut_short.partition.bottleneck.lower_bound <= whole.partition.bottleneck.value);
   CHECK_FALSE(cut_short.partition.bottleneck.optimal());
+  CHECK(cut_short.complete);
+  std::stop_source stopped;
+  stopped.request_stop();
+  auto const ended = plan_stages(chain, options, {.stop = stopped.get_token()});
+  REQUIRE(check_stages(ended, chain, options).valid());
+  CHECK_FALSE(ended.complete);
+  CHECK(ended.partition.bottleneck.value >= whole.partition.bottleneck.value);
+  CHECK(ended.partition.bottleneck.lower_bound <= whole.partition.bottleneck.value);
 }
 
 namespace {
@@ -243,12 +251,10 @@ TEST_CASE("plan_stages: one budget for the whole call, and a true bound wherever
         CAPTURE(kind, tight, hidden, whole.work);
         REQUIRE(whole.partition.status == status::feasible);
         CHECK(whole.partition.bottleneck.optimal());
-        options.work = 0;
-        auto const least = plan_stages(chain, options);  // one greedy selection a stage
+        auto const least = plan_stages(chain, options, {.work = 0});  // one greedy selection a stage
         CHECK(least.work < 1'000'000);
         for (std::uint64_t work = 10'000; work <= 10'000'000; work *= 10) {
-          options.work = work;
-          auto const plan = plan_stages(chain, options);
+          auto const plan = plan_stages(chain, options, {.work = work});
           REQUIRE(check_stages(plan, chain, options).valid());
           CHECK(plan.work <= 2 * work + least.work);
           CHECK(plan.partition.bottleneck.value >= whole.partition.bottleneck.value);
@@ -268,7 +274,7 @@ TEST_CASE("plan_stages: by default no chain takes more than the page says") {
       auto const plan = plan_stages(std::span<stage_layer const>(layers), options);
       CAPTURE(kind, hidden, plan.work);
       CHECK(plan.partition.status == status::feasible);
-      CHECK(plan.work <= 2 * options.work);
+      CHECK(plan.work <= 2 * staging_work);
     }
 }
 

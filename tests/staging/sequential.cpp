@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/staging/check.hpp>
 #include <ballast/staging/joint.hpp>
-#include <ballast/staging/sequential.hpp>
 
 #include "support/catch.hpp"
 #include "vision_language.hpp"

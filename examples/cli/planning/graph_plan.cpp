@@ -55,7 +55,7 @@ template <class Make>
     return order_operators(g, {.states = 0, .cuts = 4}, {.work = 100'000'000}).peak.lower_bound;
   };
   progress_line progress("choosing what is computed again");
-  return recompute_graph(graph, budget, listed, bound, {.evaluations = 2000, .progress = progress});
+  return recompute_graph(graph, budget, listed, bound, {.progress = progress}, {.evaluations = 2000});
 }
 
 /// Gives addresses to the buffers of the last planned order: within the budget, or as low as possible.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/detail/choice_problem.hpp>
 #include <ballast/recompute/detail/choice_search.hpp>
@@ -19,29 +20,34 @@ namespace ballast::inline v0_2 {
 /// @brief Finds the selection of least time within the budget: a multiple-choice knapsack, with link time that is hidden up to a limit.
 ///
 /// Memory is counted in units of the options' common divisor, and equal items stay folded. Partial selections are extended class by class.
-/// Those that another one dominates or that a Lagrangian bound rules out are dropped. A list that outgrows `work` is cut to its most
+/// Those that another one dominates or that a Lagrangian bound rules out are dropped. A list that outgrows the work is cut to its most
 /// promising entries; the certificate then shows the gap.
 ///
 /// @param items    classes of items; folding them with `fold` makes the search faster, not better
-/// @param options  budget, hidden link time, limit on the work
+/// @param options  budget and hidden link time
+/// @param limits   when the search stops; a partial selection that is held over all steps counts as 100 of its work
 /// @return the selection, or `status::infeasible` if even the least memory of every class exceeds the budget
-/// @post never above the budget; every item takes one option of its class; optimal unless `work` cut the search short
+/// @post never above the budget; every item takes one option of its class; optimal unless `limits` cut the search short
 /// @throws invalid_input as `require_valid`, or if the budget or the hidden link time is negative
 /// @par Complexity
-/// O(options * log of the price range) for the bound, then at most O(work) states; few if the greedy selection is nearly optimal.
+/// O(options * log of the price range) for the bound, then at most `limits.work` / 100 states; few if the greedy selection is nearly
+/// optimal.
 /// @par Determinism
-/// A pure function of its arguments.
+/// A pure function of its arguments, unless a stop or the clock ends the search.
 /// @par Source
 /// Pisinger, "A minimal algorithm for the bounded knapsack problem", INFORMS Journal on Computing 12 (2000), for bounds that limit how far
 /// a class deviates; the treatment of hidden link time is this library's.
 template <class = when_called>
-[[nodiscard]] selection choose_options(option_classes const& items, selection_options const& options) {
+[[nodiscard]] selection choose_options(option_classes const& items, selection_options const& options,
+                                       search_limits const& limits = {.work = selection_work}) {
   require_valid(items);
   detail::require_valid(options);
   detail::choice_problem const problem(items, options);
   if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .copies = {}};
-  detail::choice_search<> const search(problem, detail::best_prices(problem), options.work);
-  return detail::to_selection(problem, search.best(), search.lower_bound(), items.options.size(), search.operations());
+  detail::choice_search<> const search(problem, detail::best_prices(problem), limits);
+  auto out = detail::to_selection(problem, search.best(), search.lower_bound(), items.options.size(), search.operations());
+  out.complete = search.complete();
+  return out;
 }
 
 /// @brief Finds a good selection in microseconds: the cheapest at one price of memory, then improved in order of time gained per byte.
@@ -91,6 +97,6 @@ template <class = when_called>
   return out;
 }
 
-BALLAST_INSTANTIATE(selection choose_options(option_classes const&, selection_options const&))
+BALLAST_INSTANTIATE(selection choose_options(option_classes const&, selection_options const&, search_limits const&))
 
 }  // namespace ballast::inline v0_2

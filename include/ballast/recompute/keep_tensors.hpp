@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/certificate.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/choose.hpp>
 #include <ballast/recompute/memory_option.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +34,23 @@ struct kept_tensors {
   std::vector<std::uint64_t> kept;  ///< for each entry of the argument, how many of its tensors are kept; empty if infeasible
 };
 
-namespace detail {
+/// @brief Finds the tensors to keep within a budget such that computing the others again takes least time. The result is exact.
+///
+/// Equal tensors are folded first, so the time grows with the number of distinct ones. Bytes are never rounded.
+///
+/// @param tensors  tensors of the forward pass, one by one or with counts
+/// @param budget   largest memory of all tensors, in bytes, not negative
+/// @param limits   as those of `choose_options`
+/// @return how many tensors of each entry are kept; among equal tensors, those that come first
+/// @post never above the budget; optimal unless `limits` cut the search short
+/// @throws invalid_input if a number is negative, a count is 0, or a sum is above 2^58
+/// @par Complexity
+/// As `choose_options` on the distinct tensors, plus O(tensors).
+/// @par Determinism
+/// A pure function of its arguments.
 template <class = when_called>
-[[nodiscard]] inline kept_tensors keep(std::span<saved_tensor const> tensors, selection_options const& options, auto const& choose) {
+[[nodiscard]] kept_tensors keep_tensors(std::span<saved_tensor const> tensors, std::int64_t budget,
+                                        search_limits const& limits = {.work = selection_work}) {
   option_classes items;
   items.options.reserve(2 * tensors.size());
   items.offsets.reserve(tensors.size() + 1);
@@ -42,49 +58,17 @@ template <class = when_called>
   for (auto const& t : tensors)
     items.add(std::array{memory_option{.memory = t.bytes}, memory_option{.memory = t.checkpoint, .time = t.time}}, t.count);
   auto const folded = fold(items);
-  auto const chosen = choose(folded.classes, options);
+  auto const chosen = choose_options(folded.classes, {.budget = budget}, limits);
   kept_tensors out{.status = chosen.status, .time = chosen.time, .memory = chosen.memory, .kept = {}};
   if (chosen.status != status::feasible) return out;
   auto left = chosen.copies;
   out.kept.resize(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     auto& of_class = left[2 * std::size_t{folded.class_of[i]}];
-    out.kept[i] = tensors[i].count < of_class ? tensors[i].count : of_class;
+    out.kept[i] = (std::min)(tensors[i].count, of_class);
     of_class -= out.kept[i];
   }
   return out;
-}
-}  // namespace detail
-
-/// @brief Finds the tensors to keep within a budget such that computing the others again takes least time. The result is exact.
-///
-/// Equal tensors are folded first, so the time grows with the number of distinct ones. Bytes are never rounded.
-///
-/// @param tensors  tensors of the forward pass, one by one or with counts
-/// @param budget   largest memory of all tensors, in bytes, not negative
-/// @param work     as `selection_options::work`
-/// @return how many tensors of each entry are kept; among equal tensors, those that come first
-/// @post never above the budget; optimal unless `work` cut the search short
-/// @throws invalid_input if a number is negative, a count is 0, or a sum is above 2^58
-/// @par Complexity
-/// As `choose_options` on the distinct tensors, plus O(tensors).
-/// @par Determinism
-/// A pure function of its arguments.
-[[nodiscard]] inline kept_tensors keep_tensors(std::span<saved_tensor const> tensors, std::int64_t budget, std::uint64_t work = 1U << 22) {
-  return detail::keep(tensors, {.budget = budget, .work = work}, choose_options<>);
-}
-
-/// @brief Finds the tensors to keep by greedy choice, in microseconds, with a lower bound.
-/// @param tensors  tensors of the forward pass @param budget largest memory of all tensors, in bytes, not negative
-/// @return how many tensors of each entry are kept
-/// @post never above the budget
-/// @throws invalid_input as `keep_tensors`
-/// @par Complexity
-/// O(tensors) expected for folding, then O(distinct * log).
-/// @par Determinism
-/// A pure function of its arguments.
-[[nodiscard]] inline kept_tensors keep_tensors_greedily(std::span<saved_tensor const> tensors, std::int64_t budget) {
-  return detail::keep(tensors, {.budget = budget}, choose_options_greedily<>);
 }
 
 }  // namespace ballast::inline v0_2

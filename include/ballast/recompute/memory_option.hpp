@@ -130,11 +130,13 @@ template <class = when_called>
   return out;
 }
 
+/// @brief Work of `choose_options` where no other is given.
+inline constexpr std::uint64_t selection_work = std::uint64_t{100} << 22;
+
 /// @brief Options of a selection. Only `budget` has no default.
 struct selection_options {
   std::int64_t budget = 0;           ///< largest memory of all items together, not negative
   std::int64_t hidden_transfer = 0;  ///< link time that computation hides, not negative; only link time above it counts as time
-  std::uint64_t work = 1U << 22;     ///< number of states that the exact search may hold over all its steps; not used by greedy selections
 };
 
 /// @brief Which option each item takes.
@@ -145,6 +147,7 @@ struct selection {
   std::int64_t transfer = 0;  ///< link time of all items, hidden or not
   std::vector<std::uint64_t> copies;  ///< for each entry of `options`, how many items of its class take it; empty if infeasible
   std::uint64_t operations = 0;       ///< work of the search: 1 for each price tried on an option, 100 for each partial selection tried
+  bool complete = true;               ///< false if a requested stop or the clock ended the search
 };
 
 }  // namespace ballast::inline v0_2

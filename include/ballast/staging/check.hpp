@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/check.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/recompute/memory_option.hpp>
+#include <ballast/staging/chunk_options.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
@@ -13,7 +15,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <vector>
 
 /// @file
@@ -93,6 +97,58 @@ struct staging_fault : common_fault {
   static constexpr rule needless_refusal{"the result says that there is no plan, but there is one"};
 };
 
+namespace detail {
+
+/// Checks a plan of virtual stages, layer by layer; `held` says what its stages hold at once.
+template <index_type Index>
+[[nodiscard]] verdict check_staged(joint_stages<Index> const& plan, std::span<stage_layer const* const> layers,
+                                   chunks_in_flight const& held, std::span<std::int64_t const> capacity, std::uint64_t min_layers,
+                                   std::int64_t hidden_percent) {
+  auto const& cuts = plan.partition.boundaries;
+  auto const chunks = held.stage_of.size(), stages = capacity.size(), n = layers.size();
+  if (plan.partition.status != status::feasible)
+    return {cuts.empty() && plan.figures.empty() && plan.option.empty() ? staging_fault::none : staging_fault::plan_refused, 0};
+  if (cuts.size() != chunks + 1 || plan.figures.size() != stages || plan.option.size() != n) return {staging_fault::wrong_size, 0};
+  if (auto const v = check_offsets(cuts, n, staging_fault::bad_boundaries); !v.valid()) return v;
+  for (std::size_t k = 0; k < chunks; ++k)
+    if (cuts[k + 1] - cuts[k] < min_layers) return {staging_fault::too_few_layers, k};
+  for (std::size_t i = 0; i < n; ++i)
+    if (plan.option[i] >= layers[i]->options.size()) return {staging_fault::bad_option, i};
+  std::vector<std::vector<std::size_t>> chunks_of(stages);
+  for (std::size_t k = 0; k < chunks; ++k) chunks_of[held.stage_of[k]].push_back(k);
+  std::int64_t slowest = 0;
+  for (std::size_t s = 0; s < stages; ++s) {
+    staged_figures own;
+    std::vector<std::int64_t> bytes;  // of one micro-batch, by chunk
+    for (auto const k : chunks_of[s]) {
+      bytes.push_back(0);
+      for (auto i = static_cast<std::size_t>(cuts[k]); i < cuts[k + 1]; ++i) {
+        auto const& taken = layers[i]->options[plan.option[i]];
+        own.time += layers[i]->time;
+        own.added += taken.time;
+        own.transfer += taken.transfer;
+        own.state += layers[i]->state;
+        own.working = (std::max)(own.working, layers[i]->working);
+        bytes.back() += taken.memory;
+      }
+      own.activations += bytes.back();
+    }
+    own.added += (std::max)(own.transfer - hidden_part(own.time, hidden_percent), std::int64_t{0});
+    for (std::size_t at = 0; at < held.held[s].size(); at += bytes.size()) {
+      checked sum(own.state + own.working);
+      for (std::size_t c = 0; c < bytes.size(); ++c)
+        sum = sum + checked(static_cast<std::int64_t>(held.held[s][at + c])) * checked(bytes[c]);
+      if (!sum.fits() || sum.value > capacity[s]) return {staging_fault::over_capacity, s};
+      own.memory = (std::max)(own.memory, sum.value);
+    }
+    if (own != plan.figures[s]) return {staging_fault::wrong_figures, s};
+    slowest = (std::max)(slowest, own.time + own.added);
+  }
+  return check_certificate(plan.partition.bottleneck, slowest);
+}
+
+}  // namespace detail
+
 /// @brief Checks a plan against the definition, layer by layer. It does not prove the lower bound again; `prove_stages` does.
 ///
 /// @tparam Index  type of the boundaries
@@ -108,35 +164,32 @@ template <index_type Index>
   require_valid(chain);
   require_valid(options);
   auto const layers = detail::unfolded(chain);
-  auto const& cuts = plan.partition.boundaries;
-  if (plan.partition.status != status::feasible)
-    return {cuts.empty() && plan.figures.empty() && plan.option.empty() ? staging_fault::none : staging_fault::plan_refused, 0};
-  if (cuts.size() != options.stages + 1 || plan.figures.size() != options.stages || plan.option.size() != layers.size())
-    return {staging_fault::wrong_size, 0};
-  if (auto const v = check_offsets(cuts, layers.size(), staging_fault::bad_boundaries); !v.valid()) return v;
-  std::int64_t slowest = 0;
-  for (std::size_t s = 0; s < options.stages; ++s) {
-    if (cuts[s + 1] - cuts[s] < options.min_layers) return {staging_fault::too_few_layers, s};
-    staged_figures own;
-    for (std::size_t i = cuts[s]; i < cuts[s + 1]; ++i) {
-      if (plan.option[i] >= layers[i]->options.size()) return {staging_fault::bad_option, i};
-      auto const& taken = layers[i]->options[plan.option[i]];
-      own.time += layers[i]->time;
-      own.added += taken.time;
-      own.transfer += taken.transfer;
-      own.state += layers[i]->state;
-      own.working = (std::max)(own.working, layers[i]->working);
-      own.activations += taken.memory;
-    }
-    own.added += (std::max)(own.transfer - detail::hidden_part(own.time, options.hidden_percent), std::int64_t{0});
-    auto const copies = static_cast<std::int64_t>(options.in_flight[s]);
-    auto const beside = own.state + own.working;
-    if (beside > options.capacity[s] || own.activations > (options.capacity[s] - beside) / copies) return {staging_fault::over_capacity, s};
-    own.memory = beside + copies * own.activations;
-    if (own != plan.figures[s]) return {staging_fault::wrong_figures, s};
-    slowest = (std::max)(slowest, own.time + own.added);
-  }
-  return check_certificate(plan.partition.bottleneck, slowest);
+  chunks_in_flight held;  // one chunk a stage
+  held.stage_of.resize(options.capacity.size());
+  std::iota(held.stage_of.begin(), held.stage_of.end(), 0U);
+  for (auto const most : options.in_flight) held.held.push_back({most});
+  return detail::check_staged(plan, layers, held, options.capacity, options.min_layers, options.hidden_percent);
+}
+
+/// @brief Checks a plan of stages with several chunks against the definition, layer by layer. It does not prove the lower bound again.
+///
+/// @tparam Index  type of the boundaries
+/// @param plan     the plan; may hold any values
+/// @param layers   the layers that were planned
+/// @param held     the virtual stages of the request
+/// @param options  the options of the request
+/// @return the first broken rule; its index is the boundary, the stage, for `too_few_layers` the virtual stage, or for `bad_option` the
+/// layer
+/// @throws invalid_input as `plan_chunks` of the same arguments
+/// @par Complexity
+/// O(layers + virtual stages + all rows of `held`).
+template <index_type Index>
+[[nodiscard]] verdict check_chunks(joint_stages<Index> const& plan, std::span<stage_layer const> layers, chunks_in_flight const& held,
+                                   chunk_options const& options) {
+  require_valid(fold_layers(layers), held, options);
+  std::vector<stage_layer const*> each;
+  for (auto const& layer : layers) each.push_back(&layer);
+  return detail::check_staged(plan, each, held, options.capacity, options.min_layers, options.hidden_percent);
 }
 
 /// @brief Returns the least bottleneck of any plan, by the full dynamic programme: every stage, every begin, every end, and all selections

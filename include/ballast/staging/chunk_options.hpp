@@ -96,13 +96,15 @@ template <class = when_called>
   return out;
 }
 
+/// @brief Work of `plan_chunks` where no other is given.
+inline constexpr std::uint64_t chunks_work = 20'000'000;
+
 /// @brief Options of `plan_chunks`. `capacity` has no default.
 struct chunk_options {
   std::span<std::int64_t const> capacity{};  ///< for each stage, the bytes that the plan may use, not negative
   std::uint64_t min_layers = 1;              ///< smallest number of layers of a virtual stage; 0 allows empty ones
   std::int64_t hidden_percent = 0;           ///< 0 … 100: share of a stage's forward and backward time that hides transfers
   bool move_cuts = true;                     ///< false: chunks stay balanced in time, and only what they recompute is planned
-  std::uint64_t work = 20'000'000;           ///< limit for the complete call, in units of `selection::operations`: about 1 ns each
   std::uint64_t seed = 0;                    ///< seed of the random perturbations of the search
 };
 

@@ -41,9 +41,9 @@ class chunk_cuts {
   void descend(std::vector<std::size_t> cuts) {
     cuts_ = std::move(cuts);
     for (std::size_t s = 0; s < cost_.size(); ++s) cost_[s] = oracle_.cost(s, cuts_);
-    for (bool moved = true; moved && !oracle_.exhausted();) {
+    for (bool moved = true; moved && oracle_.budget().allows();) {
       moved = false;
-      for (std::size_t k = 1; k + 1 < cuts_.size() && !oracle_.exhausted(); ++k) moved = even_out(k) || moved;
+      for (std::size_t k = 1; k + 1 < cuts_.size() && oracle_.budget().allows(); ++k) moved = even_out(k) || moved;
     }
     auto const worst = *std::max_element(cost_.begin(), cost_.end());
     if (!best_cuts_.empty() && !(worst < best_)) return;
@@ -55,15 +55,17 @@ class chunk_cuts {
   void kick(std::int64_t bound) {
     splitmix64 draw(table_.options().seed);
     auto const inner = best_cuts_.size() - 2;
-    auto const enough = [&] { return best_.lacks == 0 && (best_.time <= bound || oracle_.spent() >= table_.options().work / 2); };
-    while (inner > 0 && !enough() && !oracle_.exhausted()) {
+    auto const enough = [&] {
+      return best_.lacks == 0 && (best_.time <= bound || oracle_.budget().spent() >= oracle_.budget().limit() / 2);
+    };
+    while (inner > 0 && !enough() && oracle_.budget().allows()) {
       auto cuts = best_cuts_;
       for (int kicks = 0; kicks < 3; ++kicks) {
         auto const k = 1 + static_cast<std::size_t>(uniform_below(inner, draw));
         auto const low = cuts[k - 1] + min_, high = cuts[k + 1] - min_;
         cuts[k] = low + static_cast<std::size_t>(uniform_below(high - low + 1, draw));
       }
-      oracle_.spend(100);
+      oracle_.budget().spend(100);
       descend(std::move(cuts));
     }
   }
@@ -135,24 +137,25 @@ class chunk_cuts {
 /// @tparam Index  type of the boundaries
 /// @param layers   the layers, first to last
 /// @param held     the virtual stages, and what the stages hold at once (`held_by_chunk`)
-/// @param options  memory, limits of the search
+/// @param options  memory, and how the search begins
+/// @param limits   when the search stops
 /// @return the plan. `partition` has virtual stages + 1 boundaries. `figures` has one entry per stage; its `activations` are those of one
 /// micro-batch in all chunks, and its `memory` is the most that the stage holds. Infeasible if there are too few layers, or if it is proven
 /// that no plan fits; unknown if neither a plan nor a proof was found
 /// @post no stage exceeds its capacity, whatever it holds at once according to `held`; no plan is faster than the lower bound
 /// @throws invalid_input as `require_valid` of the chain and of the options, or if the bytes of all micro-batches held may exceed 2^56
 /// @par Complexity
-/// O(virtual stages * layers) for each of some hundred shortest paths, and `options.work`, plus a few greedy selections for each stage.
+/// O(virtual stages * layers) for each of some hundred shortest paths, and `limits.work`, plus a few greedy selections for each stage.
 /// @par Determinism
-/// A pure function of its arguments; all arithmetic is in integers.
+/// A pure function of its arguments, unless a stop or the clock ends the search; all arithmetic is in integers.
 /// @par Source
 /// This library (docs/staging.md). The bound: Everett, Operations Research 11 (1963). The chunks of a stage: Narayanan et al., arXiv
 /// 2104.04473, section 2.2; Qi et al., arXiv 2405.15362.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] joint_stages<Index> plan_chunks(std::span<stage_layer const> layers, chunks_in_flight const& held,
-                                              chunk_options const& options) {
+                                              chunk_options const& options, search_limits const& limits = {.work = chunks_work}) {
   detail::chunk_table<> const table(layers, held, options);
-  detail::chunk_oracle<> oracle(table);
+  detail::chunk_oracle<> oracle(table, limits);
   joint_stages<Index> out;
   auto const n = layers.size(), q = table.virtual_stages();
   std::vector<std::int64_t> time;
@@ -162,6 +165,11 @@ template <index_type Index = std::uint32_t>
     out.partition = even;
     return out;
   }
+  auto const counted = [&] {
+    out.work = oracle.budget().spent();
+    out.complete = !oracle.budget().interrupted();
+    return std::move(out);
+  };
   auto const finish = [&](std::vector<std::size_t> const& cuts, auto const& bound) {
     for (bool again = true; again;) {  // solve exactly what is slowest
       std::size_t slowest = 0;
@@ -188,8 +196,7 @@ template <index_type Index = std::uint32_t>
     std::vector<std::size_t> const cuts(even.boundaries.begin(), even.boundaries.end());
     auto const planned = finish(cuts, [&](std::int64_t) { return divide_up(sum, static_cast<std::int64_t>(table.stages())); });
     if (!planned) out.partition.status = status::unknown;
-    out.work = oracle.spent();
-    return out;
+    return counted();
   }
   detail::chunk_cuts<> search(table, oracle);
   search.descend({even.boundaries.begin(), even.boundaries.end()});
@@ -202,14 +209,13 @@ template <index_type Index = std::uint32_t>
   search.kick(prices.raise(search.best().lacks > 0 ? never : search.best().time, 40, visit));
   if (search.best().lacks > 0) {
     out.partition.status = prices.hopeless(100) ? status::infeasible : status::unknown;
-    out.work = oracle.spent();
-    return out;
+    return counted();
   }
   (void)finish(search.cuts(), [&](std::int64_t value) { return prices.raise(value, 100, [](auto const&) {}); });
-  out.work = oracle.spent();
-  return out;
+  return counted();
 }
 
-BALLAST_INSTANTIATE(joint_stages<std::uint32_t> plan_chunks(std::span<stage_layer const>, chunks_in_flight const&, chunk_options const&))
+BALLAST_INSTANTIATE(joint_stages<std::uint32_t> plan_chunks(std::span<stage_layer const>, chunks_in_flight const&, chunk_options const&,
+                                                            search_limits const&))
 
 }  // namespace ballast::inline v0_2

@@ -38,6 +38,38 @@ struct layer_chain {
   friend bool operator==(layer_chain const&, layer_chain const&) = default;
 };
 
+namespace detail {
+
+/// Sums over layers, or over all layers before a position.
+struct stage_sums {
+  std::int64_t time = 0, state = 0;
+  std::int64_t least = 0;    // bytes if each layer holds as little as it can
+  std::int64_t free = 0;     // bytes if each layer takes the smallest option that costs nothing
+  std::int64_t bound = 0;    // layers without such an option
+  std::int64_t working = 0;  // largest of a range of layers; no sum
+
+  stage_sums() = default;
+  explicit stage_sums(stage_layer const& layer) : time(layer.time), state(layer.state), least(layer.options[0].memory), bound(1) {
+    for (auto const& o : layer.options) {
+      least = (std::min)(least, o.memory);
+      if (o.time != 0 || o.transfer != 0) continue;
+      free = bound == 1 ? o.memory : (std::min)(free, o.memory);
+      bound = 0;
+    }
+  }
+  void add(stage_sums const& o, std::int64_t times) {
+    time += times * o.time;
+    state += times * o.state;
+    least += times * o.least;
+    free += times * o.free;
+    bound += times * o.bound;
+  }
+  /// The link time that computation hides; no product could overflow.
+  [[nodiscard]] std::int64_t hidden(std::int64_t percent) const { return time / 100 * percent + time % 100 * percent / 100; }
+};
+
+}  // namespace detail
+
 /// @brief Throws unless a chain is valid and its sums, and the working set of each layer, are at most 2^58.
 /// @param chain  the chain
 /// @throws invalid_input naming the first entry that breaks a rule

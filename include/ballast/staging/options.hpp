@@ -14,6 +14,9 @@
 
 namespace ballast::inline v0_2 {
 
+/// @brief Work of `plan_stages` where no other is given.
+inline constexpr std::uint64_t staging_work = 100'000'000;
+
 /// @brief Options of a planner of stages and memory. `stages`, `capacity` and `in_flight` have no default.
 ///
 /// A stage fits if the bytes of its states, plus `in_flight` times the bytes that its layers hold for one micro-batch, plus the largest
@@ -24,7 +27,6 @@ struct staging_options {
   std::span<std::uint64_t const> in_flight{};  ///< for each stage, the most micro-batches that it holds, at least 1: see `held_by_stage`
   std::uint64_t min_layers = 1;                ///< smallest number of layers of a stage; 0 allows empty stages
   std::int64_t hidden_percent = 0;             ///< 0 … 100: share of a stage's forward and backward time that hides transfers
-  std::uint64_t work = 100'000'000;            ///< limit for the complete call, in units of `selection::operations`: about 1 ns each
 };
 
 /// @brief Throws unless options are valid.

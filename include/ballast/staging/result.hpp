@@ -48,7 +48,8 @@ struct joint_stages {
   staged<Index> partition;
   std::vector<staged_figures> figures;  ///< figures of each stage; empty if infeasible
   std::vector<std::uint32_t> option;    ///< for each layer, the index of the option that it takes; empty if infeasible
-  std::uint64_t work = 0;               ///< work spent, in the unit of `staging_options::work`
+  std::uint64_t work = 0;               ///< work spent, in the unit of `search_limits::work`
+  bool complete = true;                 ///< false if a requested stop or the clock ended the search
 };
 
 }  // namespace ballast::inline v0_2

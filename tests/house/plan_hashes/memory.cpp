@@ -60,7 +60,7 @@ void memory() {
       show("replay_allocator", name, replay.live_peak, replay.peak_allocated, replay.peak_reserved);
       auto const peak = [](graph const& h) { return order_operators(h, {.states = 100, .cuts = 4}).peak.value; };
       auto const again =
-          recompute_graph(g, peak(g) * 9 / 10, peak, [](graph const& h) { return operator_bound(h); }, {.evaluations = 40});
+          recompute_graph(g, peak(g) * 9 / 10, peak, [](graph const& h) { return operator_bound(h); }, {}, {.evaluations = 40});
       show("recompute_graph", name, again.status, again.time, again.peak, again.dropped);
     }
   std::vector<dimension> const dimensions{{"batch", 1, 8}, {"length", 4, 512}};

@@ -41,10 +41,9 @@ void choices() {
       show("choose_options", name, chosen);
       if (chosen.status == status::feasible) show("option_of_each", name, option_of_each(folded, chosen));
       show("choose_options", name + ",hidden",
-           choose_options(folded.classes, {.budget = all * percent / 100, .hidden_transfer = 20, .work = 3000}));
+           choose_options(folded.classes, {.budget = all * percent / 100, .hidden_transfer = 20}, {.work = 300'000}));
       show("choose_options_greedily", name, choose_options_greedily(folded.classes, {.budget = all * percent / 100, .hidden_transfer = 5}));
-      show("keep_tensors", name, keep_tensors(tensors, static_cast<std::int64_t>(n) * percent, 100'000));
-      show("keep_tensors_greedily", name, keep_tensors_greedily(tensors, static_cast<std::int64_t>(n) * percent));
+      show("keep_tensors", name, keep_tensors(tensors, static_cast<std::int64_t>(n) * percent, {.work = 10'000'000}));
     }
   }
 }

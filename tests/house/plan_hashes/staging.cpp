@@ -49,7 +49,7 @@ void staging() {
     show("held_by_chunk", name, held_at_once.stage_of, held_at_once.held);
     show("plan_chunks", name,
          plan_chunks(std::span<stage_layer const>(layers), held_at_once,
-                     {.capacity = capacity, .min_layers = o.min_layers, .hidden_percent = o.hidden_percent, .work = 500'000}));
+                     {.capacity = capacity, .min_layers = o.min_layers, .hidden_percent = o.hidden_percent}, {.work = 500'000}));
   }
   auto const model = transformer_preset("llama-3.1-8b");
   batch_shape const batch{.tokens = 8192, .squares = 20'000'000};

@@ -148,7 +148,7 @@ TEST_CASE("recompute_graph: on few candidates the least time of all sets, by ano
     REQUIRE(plan.complete);
     if (expected >= 0) REQUIRE(plan.time == certificate{expected, expected});
     // Without the search: a lower bound, and often the optimum.
-    auto const quick = recompute_graph(g, budget, in_program_order, {.exact = 0});
+    auto const quick = recompute_graph(g, budget, in_program_order, {}, {.exact = 0});
     REQUIRE(describe(check_graph_recompute(quick, g, budget, in_program_order)) == "valid");
     if (expected < 0) {
       REQUIRE(quick.status != status::feasible);
@@ -187,7 +187,7 @@ TEST_CASE("recompute_graph: the bound holds for optimal orders too") {
       return recompute_cost{rewriter.time_of(*again), peak(rewriter.rewrite(dropped, *again, false).changed)};
     });
     for (std::uint64_t const exact : {0U, 12U}) {
-      auto const plan = recompute_graph(g, budget, peak, {.exact = exact});
+      auto const plan = recompute_graph(g, budget, peak, {}, {.exact = exact});
       REQUIRE(describe(check_graph_recompute(plan, g, budget, peak)) == "valid");
       if (expected < 0) {
         REQUIRE(plan.status != status::feasible);
@@ -219,7 +219,7 @@ TEST_CASE("recompute_graph: larger graphs within the budget, above the bound, th
     // With more evaluations never a longer time, and never more of them than allowed.
     std::int64_t time = -1;
     for (std::uint64_t const evaluations : {1U, 10U, 100U}) {
-      auto const some = recompute_graph(g, budget, in_program_order, {.evaluations = evaluations});
+      auto const some = recompute_graph(g, budget, in_program_order, {}, {.evaluations = evaluations});
       REQUIRE(some.evaluations <= evaluations);
       REQUIRE(describe(check_graph_recompute(some, g, budget, in_program_order)) == "valid");
       if (some.status != status::feasible) continue;
@@ -251,20 +251,20 @@ TEST_CASE("recompute_graph: a requested stop, and a bound apart from the peak") 
   CHECK(!stopped.complete);
   CHECK(stopped.status == status::unknown);
   ballast_test::progress_log told;
-  (void)recompute_graph(g, 800, in_program_order, {.evaluations = 100, .progress = told});
+  (void)recompute_graph(g, 800, in_program_order, {.progress = told}, {.evaluations = 100});
   CHECK((told.sound && told.calls > 4));
   auto const nothing_known = [](graph const&) { return std::int64_t{0}; };
   auto const plan = recompute_graph(g, 800, in_program_order, nothing_known);
   CHECK(plan.time.optimal());
   CHECK(plan.lower_peak == 0);
-  auto const quick = recompute_graph(g, 800, in_program_order, nothing_known, {.exact = 0});
+  auto const quick = recompute_graph(g, 800, in_program_order, nothing_known, {}, {.exact = 0});
   CHECK(quick.time == certificate{21, 0});
 }
 
 TEST_CASE("recompute_graph: refuses what is no problem") {
   auto g = chain_graph(2, 100, 7);
   CHECK(refusal([&] { return recompute_graph(g, -1, in_program_order).peak; }) == "budget = -1 must not be negative");
-  CHECK(refusal([&] { return recompute_graph(g, 5, in_program_order, {.evaluations = 0}).peak; }) == "evaluations must be at least 1");
+  CHECK(refusal([&] { return recompute_graph(g, 5, in_program_order, {}, {.evaluations = 0}).peak; }) == "evaluations must be at least 1");
   g.tensors[0].bytes = std::int64_t{1} << 61;
   CHECK(refusal([&] { return recompute_graph(g, 5, in_program_order).peak; }) == "all bytes and all times must be below 2^61");
   g.tensors[0].bytes = -1;

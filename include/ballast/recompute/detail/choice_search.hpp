@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/search_watch.hpp>
 #include <ballast/recompute/detail/choice_problem.hpp>
 #include <ballast/recompute/detail/greedy_assignment.hpp>
 #include <ballast/recompute/detail/partial_selections.hpp>
@@ -32,31 +33,33 @@ struct bundle {
 template <class = when_called>
 class choice_search {
  public:
-  choice_search(choice_problem const& problem, prices const& at, std::uint64_t work)
-      : p_(problem), at_(at), bound_(scaled_bound(problem, at)), best_(greedy_assignment(problem, at)) {
+  choice_search(choice_problem const& problem, prices const& at, search_limits const& limits)
+      : p_(problem), at_(at), budget_(limits), bound_(scaled_bound(problem, at)), best_(greedy_assignment(problem, at)) {
     value_ = p_.total(best_.time, best_.transfer);
     lower_ = (std::min)(value_, at_.rounded_up(bound_));
-    if (lower_ < value_) run(work);
+    if (!budget_.satisfied({value_, lower_})) run(limits.work / 100);
   }
   [[nodiscard]] assignment const& best() const noexcept { return best_; }
   [[nodiscard]] std::int64_t lower_bound() const noexcept { return lower_; }
-  [[nodiscard]] std::uint64_t operations() const noexcept { return at_.operations + 100 * tried_; }
+  [[nodiscard]] std::uint64_t operations() const noexcept { return at_.operations + budget_.spent(); }
+  [[nodiscard]] bool complete() const noexcept { return !budget_.interrupted(); }
 
  private:
   // The largest scaled bound with which a better selection is still possible.
   [[nodiscard]] std::int64_t limit() const noexcept { return (value_ - 1) * (std::int64_t{1} << (at_.shift + 4)); }
 
+  // Holds so many partial selections over all steps.
   void run(std::uint64_t work) {
     make_bundles(work);
     auto cut = (std::numeric_limits<std::int64_t>::max)();  // least scaled bound of partial selections that were cut for lack of width
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> trail;
     std::vector<partial> now{{memory_, time_, transfer_, 0, 0, 0}}, next, merged, shifted;
     std::optional<std::pair<std::size_t, std::uint32_t>> found;
-    for (std::size_t s = 0; s < bundles_.size(); ++s) {
+    for (std::size_t s = 0; s < bundles_.size() && budget_.in_time(); ++s) {
       auto const& b = bundles_[s];
       auto const& c = p_.classes[b.k];
       next.clear();
-      tried_ += now.size() * b.choices.size();
+      budget_.spend(100 * now.size() * b.choices.size());
       for (std::uint32_t x = 0; x < b.choices.size(); ++x) {
         auto const &from = c.choices[b.choices[0]], &to = c.choices[b.choices[x]];
         partial const add{b.copies * (to.memory - from.memory),
@@ -90,7 +93,7 @@ class choice_search {
       now.swap(next);
       if (now.empty()) break;
     }
-    if (whole_) lower_ = cut > limit() ? value_ : (std::max)(lower_, at_.rounded_up(cut));
+    if (whole_ && !budget_.interrupted()) lower_ = cut > limit() ? value_ : (std::max)(lower_, at_.rounded_up(cut));
     if (found) retrace(trail, *found);
   }
 
@@ -220,11 +223,11 @@ class choice_search {
 
   choice_problem const& p_;
   prices at_;
+  search_budget budget_;
   std::int64_t bound_;
   assignment best_;
   std::int64_t value_ = 0, lower_ = 0;
-  std::uint64_t tried_ = 0;  // number of partial selections tried
-  bool whole_ = true;        // whether the bundles can form every selection within the limit
+  bool whole_ = true;  // whether the bundles can form every selection within the limit
   std::int64_t memory_ = 0, time_ = 0, transfer_ = 0;
   std::vector<bundle> bundles_;
   std::vector<std::int64_t> falls_, rises_;

@@ -8,11 +8,11 @@
 #include <ballast/graph/graph.hpp>
 #include <ballast/recompute/graph/detail/graph_choice.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -27,12 +27,10 @@ concept graph_peak = requires(P const& p, graph const& g) {
   { p(g) } -> std::convertible_to<std::int64_t>;
 };
 
-/// @brief When the choice of tensors ends.
-struct graph_recompute_limits {
+/// @brief How `recompute_graph` searches.
+struct graph_recompute_tuning {
   std::uint64_t exact = 12;            ///< all sets are searched if there are no more candidates than this
   std::uint64_t evaluations = 20'000;  ///< most calls of the peak and its bound together, at least 1
-  std::stop_token stop{};              ///< when a stop is requested, the best choice so far is returned
-  progress_callback progress{};        ///< is told how many of `evaluations` are done
 };
 
 /// @brief The result of `recompute_graph`.
@@ -46,7 +44,7 @@ struct graph_recompute {
   std::vector<std::uint32_t> operator_of;             ///< for each operator of `rewritten`, the one of the given graph that it runs
   std::vector<std::uint32_t> tensor_of;  ///< for each added tensor, the one that it copies; 2^32 - 1 for one that only orders two operators
   std::uint64_t evaluations = 0;         ///< calls of the peak and its bound
-  bool complete = true;                  ///< false if a requested stop ended the search
+  bool complete = true;                  ///< false if a requested stop or the clock ended the search
 };
 
 /// @brief The tensors of a graph that can be dropped after the forward pass and computed again.
@@ -86,30 +84,32 @@ template <class = when_called>
 /// @param peak    the peak of a graph in the order in which it would run: of program order, or of an order that is planned. It is called
 ///                with graphs without names
 /// @param bound   never more than the peak of any order of a graph that may be used; of a planned order, a lower bound for all orders
-/// @param limits  when the search ends
+/// @param limits  when the search ends; a call of `peak` or `bound` counts as 1 of its work for each operator and tensor
+/// @param tuning  how it searches
 /// @return the rewritten graph, the added time with its lower bound, and what is dropped; or that no set of candidates keeps the budget
 /// @throws invalid_input if the graph is not valid or too large, the budget is negative, or `evaluations` is 0
 /// @par Complexity
 /// O(graph + candidates log candidates) and a call of `peak` or `bound`, for each evaluation; O(operators x candidates) for the bound.
 /// @par Determinism
-/// A pure function of its arguments, unless a stop is requested.
+/// A pure function of its arguments, unless a stop or the clock ends it.
 /// @par Source
 /// Checkpoints at cuts: Chen et al., "Training deep nets with sublinear memory cost", 2016; dropping by bytes and time: Kirisame et al.,
 /// "Dynamic tensor rematerialization", ICLR 2021.
 template <graph_peak Peak, graph_peak Bound>
 [[nodiscard]] graph_recompute recompute_graph(graph const& g, std::int64_t budget, Peak const& peak, Bound const& bound,
-                                              graph_recompute_limits const& limits = {}) {
+                                              search_limits const& limits = {}, graph_recompute_tuning const& tuning = {}) {
   require_valid(g);
   require(budget >= 0, [&] { return sentence("budget = ", budget, " must not be negative"); });
-  require(limits.evaluations > 0, [] { return "evaluations must be at least 1"; });
+  require(tuning.evaluations > 0, [] { return "evaluations must be at least 1"; });
   std::int64_t bytes = 0, time = 0;
   for (auto const& t : g.tensors) bytes += t.bytes;
   for (auto const& o : g.operators) time += o.time;
   require((std::max)(bytes, time) < std::int64_t{1} << 61, [] { return "all bytes and all times must be below 2^61"; });
   detail::graph_rewriter<> const rewriter(g);
-  detail::graph_choice<Peak, Bound> choice(rewriter, budget, peak, bound,
-                                           {.work = limits.evaluations, .stop = limits.stop, .progress = limits.progress});
-  choice.run(limits.exact);
+  auto evaluations = limits;  // counts them
+  evaluations.work = (std::min)(tuning.evaluations, limits.work / (g.size() + g.tensors.size() + 1) + 1);
+  detail::graph_choice<Peak, Bound> choice(rewriter, budget, peak, bound, evaluations);
+  choice.run(tuning.exact);
   graph_recompute out;
   out.lower_peak = choice.lower_peak();
   out.evaluations = choice.evaluations();
@@ -139,7 +139,8 @@ template <graph_peak Peak, graph_peak Bound>
 /// @param g       a valid graph
 /// @param budget  most bytes, not negative
 /// @param peak    the peak of a graph
-/// @param limits  when the search ends
+/// @param limits  when the search ends; a call of `peak` or `bound` counts as 1 of its work for each operator and tensor
+/// @param tuning  how it searches
 /// @return the rewritten graph, the added time with its lower bound, and what is dropped
 /// @throws invalid_input as the overload above
 /// @par Complexity
@@ -147,9 +148,9 @@ template <graph_peak Peak, graph_peak Bound>
 /// @par Determinism
 /// As above.
 template <graph_peak Peak>
-[[nodiscard]] graph_recompute recompute_graph(graph const& g, std::int64_t budget, Peak const& peak,
-                                              graph_recompute_limits const& limits = {}) {
-  return recompute_graph(g, budget, peak, peak, limits);
+[[nodiscard]] graph_recompute recompute_graph(graph const& g, std::int64_t budget, Peak const& peak, search_limits const& limits = {},
+                                              graph_recompute_tuning const& tuning = {}) {
+  return recompute_graph(g, budget, peak, peak, limits, tuning);
 }
 
 }  // namespace ballast::inline v0_2

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/choose.hpp>
 #include <ballast/recompute/memory_option.hpp>
@@ -28,20 +29,18 @@ struct chunk_cost {
 template <class = when_called>
 class chunk_oracle {
  public:
-  explicit chunk_oracle(chunk_table<> const& table) : table_(table) {}
+  chunk_oracle(chunk_table<> const& table, search_limits const& limits) : table_(table), limits_(limits), budget_(limits, 1 << 14) {}
 
-  [[nodiscard]] std::uint64_t spent() const { return spent_; }
-  [[nodiscard]] bool exhausted() const { return spent_ >= table_.options().work; }
-  void spend(std::uint64_t work) { spent_ += work; }
+  [[nodiscard]] search_budget& budget() { return budget_; }
 
   /// The cost of a stage, by greedy selections.
   [[nodiscard]] chunk_cost cost(std::size_t stage, std::vector<std::size_t> const& cuts) { return known(stage, cuts).cost; }
   /// Improves the selection of a stage by exact ones; returns whether it was not solved before.
   bool solve(std::size_t stage, std::vector<std::size_t> const& cuts) {
     auto& a = known(stage, cuts);
-    if (a.solved || exhausted()) return false;
+    if (a.solved || !budget_.allows()) return false;
     a.solved = true;
-    select(stage, cuts, a, (table_.options().work - spent_) / 400);
+    select(stage, cuts, a, (limits_.work - budget_.spent()) / 4);
     return true;
   }
   /// Figures of a stage, and the options of its layers.
@@ -85,21 +84,21 @@ class chunk_oracle {
       key.push_back(cuts[k + 1]);
     }
     auto const [at, added] = known_.try_emplace(std::move(key));
-    spent_ += 150;
+    budget_.spend(150);
     if (added) select(stage, cuts, at->second, 0);
     return at->second;
   }
-  /// Selects options, exactly if `work` is not 0. Several rows limit the bytes. Their sum is one limit that every selection keeps; a
-  /// selection within it that breaks a row is made again with this row in the sum, and at last within less memory.
+  /// Selects options, exactly if the work is enough for a state. Several rows limit the bytes. Their sum is one limit that every selection
+  /// keeps; a selection within it that breaks a row is made again with this row in the sum, and at last within less memory.
   void select(std::size_t stage, std::vector<std::size_t> const& cuts, answer& out, std::uint64_t work) {
     auto const of = table_.measure(stage, cuts);
     auto const room = (std::min)(table_.options().capacity[stage] - of.state - of.working, std::int64_t{1} << 58);
     std::size_t tight = 0;
-    if (auto const least = table_.most_held(stage, of.least, &tight); least > room) {
+    if (auto const least = table_.most_held(stage, of.least_of, &tight); least > room) {
       out = {.cost = {least - room, of.time}, .solved = true, .option = {}};
       return;
     }
-    if (of.bound == 0 && table_.most_held(stage, of.free, &tight) <= room) {
+    if (of.bound == 0 && table_.most_held(stage, of.free_of, &tight) <= room) {
       out = {.cost = {0, of.time}, .solved = true, .option = {}};
       return;
     }
@@ -108,7 +107,7 @@ class chunk_oracle {
     std::vector<std::vector<std::uint64_t>> counts(v, std::vector<std::uint64_t>(table_.chain.classes.size()));
     for (std::size_t c = 0; c < v; ++c)
       for (auto i = cuts[table_.chunks_of(stage)[c]]; i < cuts[table_.chunks_of(stage)[c] + 1]; ++i) ++counts[c][table_.class_of[i]];
-    auto const window = of.time / 100 * table_.options().hidden_percent + of.time % 100 * table_.options().hidden_percent / 100;
+    auto const window = of.hidden(table_.options().hidden_percent);
     std::int64_t added_rows = 0, less = 0;
     for (int tries = 0; tries < 8; ++tries) {
       if (tries < 4) {
@@ -125,9 +124,11 @@ class chunk_oracle {
           for (auto& o : weighed) o.memory *= weight[c];
           items.add(weighed, counts[c][k]);
         }
-      selection_options const request{.budget = budget, .hidden_transfer = window, .work = work};
-      auto const chosen = work == 0 ? choose_options_greedily(items, request) : choose_options(items, request);
-      spent_ += chosen.operations + 100;
+      selection_options const request{.budget = budget, .hidden_transfer = window};
+      auto left = limits_;
+      left.work = work, left.progress = {};
+      auto const chosen = work < 100 ? choose_options_greedily(items, request) : choose_options(items, request, left);
+      budget_.spend(chosen.operations + 100);
       if (chosen.status != status::feasible) break;
       auto const option = options_of(cuts, stage, counts, items, chosen);
       std::vector<std::int64_t> bytes(v);
@@ -186,7 +187,8 @@ class chunk_oracle {
 
   chunk_table<> const& table_;
   std::map<std::vector<std::size_t>, answer> known_;
-  std::uint64_t spent_ = 0;
+  search_limits const& limits_;
+  search_budget budget_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -29,16 +29,8 @@ class chunk_table {
         auto const i = class_of.size();
         class_of.push_back(k);
         working.push_back(chain.classes[k].working);
-        auto const& o = chain.classes[k].options;
-        sums sum{layers[i].time, layers[i].state, o[0].memory, 0, 1};
-        for (auto const& one : o) {
-          sum.least = (std::min)(sum.least, one.memory);
-          if (one.time != 0 || one.transfer != 0) continue;
-          sum.free = sum.bound == 1 ? one.memory : (std::min)(sum.free, one.memory);
-          sum.bound = 0;
-        }
         sums_[i + 1] = sums_[i];
-        sums_[i + 1].add(sum, 1);
+        sums_[i + 1].add(stage_sums(chain.classes[k]), 1);
       }
     working_ = range_maximum(std::span<std::int64_t const>(working));
   }
@@ -62,21 +54,18 @@ class chunk_table {
     auto const least = sums_[end].least - sums_[begin].least, state = sums_[end].state - sums_[begin].state;
     return most * least <= options_.capacity[stage] - state - working_(begin, end);
   }
-  struct measured {
-    std::int64_t time = 0, state = 0, working = 0, bound = 0;
-    std::vector<std::int64_t> least, free;  // by chunk
+  struct measured : stage_sums {
+    std::vector<std::int64_t> least_of, free_of;  // by chunk
   };
   [[nodiscard]] measured measure(std::size_t stage, std::vector<std::size_t> const& cuts) const {
     measured out;
     for (auto const k : chunks_[stage]) {
       auto of = sums_[cuts[k + 1]];
       of.add(sums_[cuts[k]], -1);
-      out.time += of.time;
-      out.state += of.state;
-      out.bound += of.bound;
+      out.add(of, 1);
       out.working = (std::max)(out.working, working_(cuts[k], cuts[k + 1]));
-      out.least.push_back(of.least);
-      out.free.push_back(of.free);
+      out.least_of.push_back(of.least);
+      out.free_of.push_back(of.free);
     }
     return out;
   }
@@ -96,24 +85,10 @@ class chunk_table {
   std::vector<std::size_t> class_of;  // of each layer
 
  private:
-  struct sums {
-    std::int64_t time = 0, state = 0;
-    std::int64_t least = 0;  // bytes if each layer holds as little as it can
-    std::int64_t free = 0;   // bytes if each layer takes the smallest option that costs nothing
-    std::int64_t bound = 0;  // layers without such an option
-    void add(sums const& o, std::int64_t times) {
-      time += times * o.time;
-      state += times * o.state;
-      least += times * o.least;
-      free += times * o.free;
-      bound += times * o.bound;
-    }
-  };
-
   chunks_in_flight const& held_;
   chunk_options const& options_;
   std::vector<std::vector<std::size_t>> chunks_;  // virtual stages of each stage
-  std::vector<sums> sums_;                        // of all layers before a position
+  std::vector<stage_sums> sums_;                  // of all layers before a position
   range_maximum<std::int64_t> working_;
 };
 

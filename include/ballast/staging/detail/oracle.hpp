@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/range_maximum.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/stage_cost.hpp>
 #include <ballast/recompute/choose.hpp>
@@ -22,42 +23,19 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Sums over layers, or over all layers before a position.
-struct stage_sums {
-  std::int64_t time = 0, state = 0;
-  std::int64_t least = 0;    // bytes if each layer holds as little as it can
-  std::int64_t free = 0;     // bytes if each layer takes the smallest option that costs nothing
-  std::int64_t bound = 0;    // layers without such an option
-  std::int64_t working = 0;  // largest of a range of layers; no sum
-
-  void add(stage_sums const& o, std::int64_t times) {
-    time += times * o.time;
-    state += times * o.state;
-    least += times * o.least;
-    free += times * o.free;
-    bound += times * o.bound;
-  }
-};
-
 /// Costs of stages of a valid chain. Selections are remembered by their counts of classes, so a stage that slides along a run is evaluated
 /// once; few selections are solved exactly.
 template <class = when_called>
 class stage_oracle {
  public:
-  stage_oracle(layer_chain const& chain, staging_options const& options) : chain_(chain), options_(options), counts_(chain.classes.size()) {
+  stage_oracle(layer_chain const& chain, staging_options const& options, search_limits const& limits)
+      : chain_(chain), options_(options), limits_(limits), budget_(limits, 1 << 14), counts_(chain.classes.size()) {
     require_valid(chain);
     require_valid(options);
     std::vector<stage_sums> of;
     for (auto const& layer : chain.classes) {
-      stage_sums one{.time = layer.time, .state = layer.state, .least = layer.options[0].memory, .bound = 1};
-      for (auto const& o : layer.options) {
-        one.least = (std::min)(one.least, o.memory);
-        if (o.time != 0 || o.transfer != 0) continue;
-        one.free = one.bound == 1 ? o.memory : (std::min)(one.free, o.memory);
-        one.bound = 0;
-      }
       most_options_ = (std::max)(most_options_, std::uint64_t{layer.options.size()});
-      of.push_back(one);
+      of.emplace_back(layer);
     }
     stage_sums sum;
     std::vector<std::int64_t> working;
@@ -100,7 +78,7 @@ class stage_oracle {
     if (of.time > most || (of.bound == 0 && of.free <= space)) return of.time;
     count(begin, end);
     auto const entry = known_.find({space, counts_});
-    if (entry == known_.end() && spent_ >= options_.work) return of.time;
+    if (entry == known_.end() && !budget_.allows()) return of.time;
     return of.time + (entry == known_.end() ? greedy(of, space) : entry->second).chosen.time.lower_bound;
   }
   /// Time of a stage that fits, with the best selection known; solves it exactly if work is left, unless its time is at most `enough`.
@@ -108,11 +86,15 @@ class stage_oracle {
     if (begin == end) return 0;
     auto const of = sums(begin, end);
     auto& known = entry_of(of, begin, end, stage);
-    if (of.time + known.chosen.time.value > enough && !known.solved && spent_ < options_.work) {
+    if (of.time + known.chosen.time.value > enough && !known.solved && budget_.allows()) {
       known.solved = true;
       learned_ = true;
       if (!known.chosen.time.optimal()) {
-        auto better = select(of, room(of, stage), (options_.work - spent_) / (100 * most_options_), choose_options<>);
+        auto better = select(of, room(of, stage), [&](option_classes const& items, selection_options const& asked) {
+          auto left = limits_;
+          left.work = (limits_.work - budget_.spent()) / most_options_, left.progress = {};
+          return choose_options(items, asked, left);
+        });
         if (better.time.value <= known.chosen.time.value) known.chosen = std::move(better);
       }
     }
@@ -120,7 +102,7 @@ class stage_oracle {
   }
   /// Whether a stage was solved since the last call of this function.
   [[nodiscard]] bool learned() { return std::exchange(learned_, false); }
-  [[nodiscard]] std::uint64_t spent() const { return spent_; }
+  [[nodiscard]] search_budget const& budget() const { return budget_; }
   /// Fills the figures of a stage that fits, and the options of its layers.
   void fill(std::uint64_t begin, std::uint64_t end, std::uint64_t stage, staged_figures& figures, std::vector<std::uint32_t>& option) {
     if (begin == end) return;
@@ -175,18 +157,16 @@ class stage_oracle {
     bool solved = false;  // to optimality, or as far as the work allowed
   };
   /// The selection that `choose` makes for the counted classes.
-  [[nodiscard]] selection select(stage_sums const& of, std::int64_t space, std::uint64_t work, auto const& choose) {
+  [[nodiscard]] selection select(stage_sums const& of, std::int64_t space, auto const& choose) {
     option_classes items;
     for (std::size_t k = 0; k < counts_.size(); ++k)
       if (counts_[k] > 0) items.add(chain_.classes[k].options, counts_[k]);
-    auto const percent = options_.hidden_percent;
-    auto const window = of.time / 100 * percent + of.time % 100 * percent / 100;
-    auto chosen = choose(items, {.budget = space, .hidden_transfer = window, .work = work});
-    spent_ += chosen.operations;
+    auto chosen = choose(items, {.budget = space, .hidden_transfer = of.hidden(options_.hidden_percent)});
+    budget_.spend(chosen.operations);
     return chosen;
   }
   answer& greedy(stage_sums const& of, std::int64_t space) {
-    return known_[{space, counts_}] = {.chosen = select(of, space, 0, choose_options_greedily<>)};
+    return known_[{space, counts_}] = {.chosen = select(of, space, choose_options_greedily<>)};
   }
   answer& entry_of(stage_sums const& of, std::uint64_t begin, std::uint64_t end, std::uint64_t stage) {
     count(begin, end);
@@ -197,12 +177,14 @@ class stage_oracle {
 
   layer_chain const& chain_;
   staging_options const& options_;
+  search_limits const& limits_;
+  search_budget budget_;
   std::vector<std::uint64_t> counts_;      // number of layers of each class in the current stage
   std::vector<stage_sums> before_, each_;  // for each run: all layers before it, and one of its layers
   std::vector<std::uint64_t> first_;       // first layer of each run
   range_maximum<std::int64_t> working_;    // by run
   std::uint64_t layers_ = 0;
-  std::uint64_t spent_ = 0, most_options_ = 1;
+  std::uint64_t most_options_ = 1;
   bool learned_ = false;
   std::map<std::pair<std::int64_t, std::vector<std::uint64_t>>, answer> known_;
 };
@@ -218,7 +200,8 @@ void fill_stages(stage_oracle<>& oracle, joint_stages<Index>& out) {
     oracle.fill(cuts[s], cuts[s + 1], s, out.figures[s], out.option);
     out.partition.bottleneck.value = (std::max)(out.partition.bottleneck.value, out.figures[s].time + out.figures[s].added);
   }
-  out.work = oracle.spent();
+  out.work = oracle.budget().spent();
+  out.complete = !oracle.budget().interrupted();
 }
 
 }  // namespace ballast::inline v0_2::detail
