@@ -34,7 +34,7 @@ class downset_search {
 
   // No order needs less than `floor`.
   downset_search(order_problem const& p, bool backwards, std::int64_t floor, std::int64_t below)
-      : p_(p), backwards_(backwards), below_(below), walk_(p, backwards), end_(p, !backwards) {
+      : p_(p), backwards_(backwards), below_(below), walk_(p, backwards), end_(p, !backwards), sets_(walk_.here().size()) {
     auto const peak = (std::max)({floor, walk_.sweep().memory(), end_.sweep().memory()});
     if (peak >= below_) return;
     std::ignore = close_end(peak);

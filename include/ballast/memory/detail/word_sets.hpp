@@ -15,10 +15,13 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class word_sets {
  public:
+  /// `width`: the words of each sequence; 0: any number.
+  explicit word_sets(std::size_t width = 0) : width_(width) {}
+
   [[nodiscard]] std::size_t size() const noexcept { return hash_.size(); }
   [[nodiscard]] std::size_t words() const noexcept { return words_.size(); }  // of all sequences
   [[nodiscard]] std::span<std::uint64_t const> operator[](std::size_t id) const {
-    return {words_.data() + begin_[id], begin_[id + 1] - begin_[id]};
+    return {words_.data() + begin_of(id), begin_of(id + 1) - begin_of(id)};
   }
   /// The number of a sequence; `size()` if it is not there.
   [[nodiscard]] std::uint32_t find(std::span<std::uint64_t const> key) const {
@@ -33,13 +36,14 @@ class word_sets {
     auto const id = slot = static_cast<std::uint32_t>(size());
     hash_.push_back(hash);
     words_.insert(words_.end(), key.begin(), key.end());
-    begin_.push_back(words_.size());
+    if (width_ == 0) begin_.push_back(words_.size());
     if (2 * size() > slots_.size()) grow();
     return {id, true};
   }
 
  private:
   static constexpr auto free = ~std::uint32_t{0};
+  [[nodiscard]] std::size_t begin_of(std::size_t id) const { return width_ != 0 ? id * width_ : begin_[id]; }
   [[nodiscard]] static std::uint64_t hash_of(std::span<std::uint64_t const> key) {
     std::uint64_t h = 0;
     for (auto const word : key) {
@@ -64,6 +68,7 @@ class word_sets {
     }
   }
 
+  std::size_t width_;
   std::vector<std::uint64_t> words_, hash_;
   std::vector<std::size_t> begin_{0};
   std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(64, free);
