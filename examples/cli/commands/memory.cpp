@@ -49,7 +49,7 @@ struct memory_arguments {
 }
 
 /// The setting that the options say, with the defaults of the trainer.
-[[nodiscard]] ballast::training_setting setting_of(memory_arguments const& a, ballast::transformer const& model) {
+[[nodiscard]] ballast::training_setting asked_setting(memory_arguments const& a, ballast::transformer const& model) {
   auto const& of = named("--framework", a.trainer, std::span(trainers));
   auto by = a.setting;
   auto& m = by.model;
@@ -67,8 +67,8 @@ struct memory_arguments {
   return by;
 }
 
-[[nodiscard]] std::string in_words(memory_arguments const& a, ballast::transformer const& model, ballast::training_setting const& by,
-                                   memory_answer const& of) {
+[[nodiscard]] std::string memory_in_words(memory_arguments const& a, ballast::transformer const& model, ballast::training_setting const& by,
+                                          memory_answer const& of) {
   auto const& most = ballast::largest_of(of.stages);
   auto const memory = by.pipeline.memory;
   auto text = name_of_language_part(a.on.model) + " of " + grouped(static_cast<std::uint64_t>(ballast::parameters(model))) +
@@ -89,9 +89,9 @@ struct memory_arguments {
   return text;
 }
 
-[[nodiscard]] nlohmann::ordered_json to_json(ballast::training_setting const& by, memory_answer const& of) {
+[[nodiscard]] nlohmann::ordered_json memory_json(ballast::training_setting const& by, memory_answer const& of) {
   auto stages = nlohmann::ordered_json::array(), changes = nlohmann::ordered_json::array();
-  for (auto const& s : of.stages) stages.push_back(ballast_cli::to_json(s));
+  for (auto const& s : of.stages) stages.push_back(to_json(s));
   for (auto const& c : of.changes) changes.push_back({{"change", c.what}, {"saved_bytes", c.saved}, {"slower", c.slower}});
   auto const peak = ballast::largest_of(of.stages).peak();
   return {{"setting", to_json(by.model, ballast::hidden_share{})},
@@ -143,10 +143,10 @@ void add_memory(CLI::App& app) {
   command.add_flag("--json", a.json, json_help);
   command.callback([arguments] {
     auto const model = model_of(arguments->on.model);
-    auto const by = setting_of(*arguments, model);
+    auto const asked = asked_setting(*arguments, model);
     ballast::cluster const on{.device = device_of(arguments->on.device), .mfu = arguments->on.utilisation(), .links = {}, .hidden = {}};
-    auto const of = answer_of(model, by, on);
-    arguments->json ? print_json(to_json(by, of)) : write_standard_output(in_words(*arguments, model, by, of));
+    auto const of = answer_of(model, asked, on);
+    arguments->json ? print_json(memory_json(asked, of)) : write_standard_output(memory_in_words(*arguments, model, asked, of));
   });
 }
 
