@@ -223,9 +223,9 @@ def model_tensors(m, by):
     return out
 
 
-def library_bytes(m, by):
-    """What the library says that a layer keeps, if the layer in front of it is trained as well."""
-    shape = ballast.transformer(
+def shape_of(m):
+    """The model as the library describes it."""
+    return ballast.transformer(
         layers=m.layers,
         hidden=m.hidden,
         query_heads=m.heads,
@@ -240,8 +240,12 @@ def library_bytes(m, by):
         norm_bias=not m.rotary,
         qk_norm=2 * m.head_width if m.head_norms else 0,
     )
+
+
+def library_bytes(m, by):
+    """What the library says that a layer keeps, if the layer in front of it is trained as well."""
     tensors = ballast.layer_tensors(
-        shape,
+        shape_of(m),
         framework="eager",
         stored_scores=by.attention == "eager",
         value=by.element,
@@ -593,7 +597,7 @@ class KeptBytes(unittest.TestCase):
         """The logits of the model live as long as its output is held; float32 tensors of their size live beside them.
 
         Samples have more tokens than the model has channels, so that gradients of the head's matrix are smaller."""
-        for m in (LLAMA, GPT2):
+        for m in (LLAMA, QWEN3, GPT2):
             m = dataclasses.replace(m, vocabulary=1009, layers=1)
             for by in ways(dtype=DTYPES, batch=(1, 3), tokens=60):
                 for held in (False, True):
@@ -618,6 +622,11 @@ class KeptBytes(unittest.TestCase):
         self.assertEqual(forward, (e + copy + 4) * logits + rest + padded, f"{m} {by}")
         self.assertEqual(kept, (e * held + 4) * logits + rest, f"{m} {by} {held}")
         self.assertEqual(live.peak, (e * held + 12) * logits + rest + scalar - labels, f"{m} {by} {held}")
+        if m.rotary and by.dtype == torch.bfloat16:
+            loss = "returned" if held else "plain"
+            (library,) = ballast.memory(shape_of(m), sequence=by.tokens, micro_batch=by.batch, loss=loss)
+            counted = live.peak - total(model_tensors(m, by)) - 2 * scalar
+            self.assertEqual(library["kept"] + library["extra"]["head"], counted, f"{m} {by} {loss}")
 
 
 if __name__ == "__main__":
