@@ -580,7 +580,7 @@ struct run_flags {
   using enum recompute_setting::kind;
   std::vector<peak_row> out;
   auto const from_gib = [](double of) { return static_cast<std::int64_t>(of * 1024 * 1024 * 1024); };
-  optimizer const adam{.name = "adam in float32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}};
+  auto const& adam = optimizer_named("adam-fp32");
   auto const add = [&](char const* name, char const* model, training_setting const& by, double measured, double window) {
     out.push_back({.name = name,
                    .model = transformer_preset(model),

@@ -38,6 +38,7 @@ struct memory_arguments {
   std::optional<std::int64_t> memory;
   std::optional<int> zero;
   std::optional<ballast::head_loss> loss;
+  std::optional<ballast::optimizer> optimizer;
   bool dropout = false, compiled = false, json = false;
 };
 
@@ -56,6 +57,7 @@ struct memory_arguments {
   m.framework = ballast::framework_named(a.compiled ? "compiled" : of.framework);
   if (a.compiled && of.framework == "megatron") throw bad_input("--compiled: is for trainers on PyTorch, and megatron is none");
   m.loss = a.loss.value_or(of.loss);
+  m.optimizer = a.optimizer.value_or(ballast::optimizer_named(of.optimizer));
   m.kernels = of.kernels;
   m.kernels.hidden_dropout = m.kernels.attention_dropout = a.dropout;
   m.kernels.grouped_gemm = model.experts > 0 && m.framework.count == ballast::tensor_count::megatron;
@@ -124,8 +126,9 @@ void add_memory(CLI::App& app) {
   add_value(command, "--zero", a.zero, zero_stage,
             "ZeRO stage over the ranks, 0 to 3; 1 for megatron, 2 for deepspeed, 3 for torchtitan and torchtune, 0 else, by default");
   add_value(
-      command, "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
-      "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum or galore");
+      command, "--optimizer", a.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
+      "adam, adam-bf16-gradients, adam-fp32, adam-bf16, adam-8bit, adafactor, sgd, sgd-momentum or galore; as the framework does by "
+      "default");
   add_value(command, "--head-loss", a.loss, head_loss,
             "how the loss is computed: plain, fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel; as the framework "
             "does it by default");

@@ -19,21 +19,23 @@ struct trainer {
   std::string_view word;
   std::string_view framework;  ///< in `ballast::frameworks`
   ballast::head_loss loss{};
+  std::string_view optimizer = "adam";  ///< in `ballast::optimizers`
   int zero = 0;
   ballast::kernel_setting kernels{};
 };
 /// The trainers that --framework takes.
 inline constexpr trainer trainers[] = {
     {.word = "megatron", .framework = "megatron", .zero = 1, .kernels = {.dummy_gradients = true}},
-    {.word = "torchtitan", .framework = "compiled", .zero = 3, .kernels = {.stream_pools = true}},
+    {.word = "torchtitan", .framework = "eager", .optimizer = "adam-fp32", .zero = 3, .kernels = {.stream_pools = true}},
     {.word = "torchtune",
      .framework = "eager",
      .loss = {.how = ballast::head_loss::kind::chunked, .chunks = 8},
+     .optimizer = "adam-bf16",
      .zero = 3,
      .kernels = {.repeated_keys = true}},
-    {.word = "transformers", .framework = "eager", .loss = {.how = ballast::head_loss::kind::returned}},
-    {.word = "axolotl", .framework = "eager", .loss = {.how = ballast::head_loss::kind::returned}},
-    {.word = "deepspeed", .framework = "eager", .loss = {.how = ballast::head_loss::kind::sixteen_bits}, .zero = 2},
+    {.word = "transformers", .framework = "eager", .optimizer = "adam-bf16", .kernels = {.adapter_value = 4}},
+    {.word = "axolotl", .framework = "eager", .optimizer = "adam-bf16", .kernels = {.adapter_value = 4}},
+    {.word = "deepspeed", .framework = "eager", .optimizer = "adam-bf16-gradients", .zero = 2, .kernels = {.adapter_value = 4}},
 };
 
 /// A change of the setting on the same devices.

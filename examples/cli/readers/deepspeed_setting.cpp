@@ -44,7 +44,7 @@ class deepspeed_importer {
     out_.framework = "DeepSpeed";
     out_.model = model_asked_for(in_, asked_);
     out_.setting.sequence = asked_length(in_, asked_);
-    out_.setting.model.framework = ballast::framework_named("hbp");
+    out_.setting.model.framework = ballast::framework_named("eager");
     if (asked_.checkpointing) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     read_degrees();
     read_states();
@@ -132,7 +132,7 @@ class deepspeed_importer {
     auto const bf16 = on("bf16.enabled"), fp16 = in_.has("fp16.enabled") && !bf16 && on("fp16.enabled");
     auto const accumulated = in_.word("data_types.grad_accum_dtype", bf16 ? "bf16" : fp16 ? "fp16" : "fp32");
     optimizer = ballast::optimizer_named(accumulated == "fp32" ? "adam" : "adam-bf16-gradients");  // None is the model's format
-    if (!bf16 && !fp16) optimizer = {.name = "adam in float32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}};
+    if (!bf16 && !fp16) optimizer = ballast::optimizer_named("adam-fp32");
     auto const short_master = in_.flag("bf16.bf16_master_weights_and_grads"), short_moments = in_.flag("bf16.bf16_optimizer_states");
     auto type = in_.word("optimizer.type", "AdamW");
     std::transform(type.begin(), type.end(), type.begin(),
@@ -232,7 +232,7 @@ class swift_importer {
     out_.model = model_asked_for(in_, asked_);
     auto& by = out_.setting;
     auto& m = by.model;
-    m.framework = ballast::framework_named("hbp");
+    m.framework = ballast::framework_named("eager");
     m.spread.context = in_.number_or("sequence_parallel_size", 1);
     if (m.spread.context > 1) m.method = ballast::context_method::ulysses;
     m.spread.tensor = in_.number_or("deepspeed_autotp_size", 1);
@@ -251,7 +251,7 @@ class swift_importer {
     } else if (zero != "none") {
       in_.refuse("deepspeed", "is a file: judge that one, which holds the setting");
     } else {
-      m.optimizer = {.name = "adam in bfloat16", .state = {.parameter = 2, .gradient = 2, .optimizer = 4}};
+      m.optimizer = ballast::optimizer_named("adam-bf16");
     }
     if (!in_.word("fsdp").empty()) m.spread.zero = 3;
     if (in_.number_or("zero_hpz_partition_size", 1) > 1) note("zero_hpz_partition_size is not modelled: the memory is too low");
@@ -273,6 +273,7 @@ class swift_importer {
                older = in_.one_of("train_type", {"lora", "full", "lora_llm"});
     auto const rank = in_.number_or("lora_rank", 8);
     auto const adapted = type != "full" && older != "full";
+    m.kernels.adapter_value = 4;  // peft's default
     if (adapted) m.language = {.what = ballast::trained::low_rank, .rank = rank, .quantised = !quantised.empty()};
     if (!adapted && !quantised.empty()) in_.refuse("quant_method", "is not modelled without adapters");
     if (in_.flag("freeze_llm")) m.language.what = ballast::trained::none;

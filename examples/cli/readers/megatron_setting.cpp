@@ -98,7 +98,7 @@ class megatron_importer {
     auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2;
     auto& optimizer = m.optimizer;
     optimizer = ballast::optimizer_named(halves && (!short_gradient || swift_) ? "adam" : "adam-bf16-gradients");
-    if (!halves && !fp16) optimizer = {.name = "adam in float32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}};
+    if (!halves && !fp16) optimizer = ballast::optimizer_named("adam-fp32");
     auto const name = in_.one_of("optimizer", {"adam", "sgd", "muon", "lion", "soap", "adaptive_muon", "dist_muon"});
     auto const momentum = in_.decimal_number("sgd_momentum").value_or(0.9);
     auto const precision_aware = in_.flag("use_precision_aware_optimizer");

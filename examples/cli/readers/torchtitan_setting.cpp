@@ -101,25 +101,22 @@ class torchtitan_importer {
     if (sharded && replicas > 1)
       note("states are judged as sharded over all ranks, not over one of " + std::to_string(replicas) +
            " groups of them: the memory is too low");
-    if (sharded && !gathers && stages > 1)
-      note("with fsdp_reshard_after_forward " + reshard +
-           " and a pipeline, gradients that wait to be scattered are not counted: the memory is too low");
     if (spread.context > 1 && in_.one_of("parallelism.context_parallel_rotate_method", {"allgather", "alltoall"}) == "allgather")
       note("context_parallel_rotate_method allgather is judged as a ring: the memory of gathered keys and values is too low");
     m.expert = degree("expert_parallel_degree");
-    if (in_.flag("parallelism.disable_loss_parallel") && spread.tensor > 1)
-      note("disable_loss_parallel is judged as false: the memory of logits is too low");
+    auto const whole = in_.flag("parallelism.disable_loss_parallel");
+    if (spread.tensor > 1) m.loss.how = ballast::head_loss::kind::parallel;
+    if (spread.tensor > 1 && whole) note("disable_loss_parallel is judged as false: the memory of logits is too low");
     auto const expert_tensor = degree("expert_tensor_parallel_degree");
-    if (out_.model.experts > 0 && expert_tensor != m.experts().expert_tensor)
-      note("expert_tensor_parallel_degree " + std::to_string(expert_tensor) + " is judged as " + std::to_string(m.experts().expert_tensor) +
-           ": the memory of experts is too " + (expert_tensor > m.experts().expert_tensor ? "high" : "low"));
+    if (out_.model.experts > 0) m.expert_tensor = expert_tensor;
   }
 
   void read_states() {
     auto& m = out_.setting.model;
     auto const dtype = in_.one_of("training.dtype", {"float32", "bfloat16"});
-    m.optimizer = ballast::optimizer_named("adam-bf16-gradients");  // 16 bytes too: float32 parameters, gradients and moments
-    if (dtype == "bfloat16") m.optimizer = {.name = "adam in bfloat16", .state = {.parameter = 2, .gradient = 2, .optimizer = 4}};
+    m.optimizer = ballast::optimizer_named(dtype == "bfloat16" ? "adam-bf16" : "adam-fp32");
+    m.framework = ballast::framework_named("eager");
+    m.kernels.stream_pools = true;  // reserved bytes are what a device must have
     auto const name = in_.word("optimizer.name", "AdamW");
     if (name != "AdamW" && name != "Adam") in_.refuse("optimizer.name", "is not modelled");
     if (in_.flag("optimizer.early_step_in_backward")) note("early_step_in_backward is not modelled: the memory is too high");

@@ -36,7 +36,9 @@ struct optimizer {
   friend constexpr bool operator==(optimizer const&, optimizer const&) = default;
 };
 
-/// @brief Known optimisers. All train a bfloat16 copy of the parameters. All but GaLore also keep a float32 master copy.
+/// @brief Known optimisers. All but `adam-fp32` train a bfloat16 copy of the parameters, and all but GaLore and `adam-bf16` keep a float32
+/// master copy beside it. `adam-fp32` has parameters, gradients and moments in float32, as FSDP2 with mixed precision; `adam-bf16` has all
+/// of them in bfloat16.
 ///
 /// Each has the states of its variant with decoupled weight decay too, as AdamW. GaLore trains bfloat16 parameters directly, as its authors
 /// do. 8-bit Adam has the blocks of 256 of the library bitsandbytes; the paper has 2,048. Adafactor keeps no first moment. Copy a preset to
@@ -53,6 +55,8 @@ inline constexpr std::array optimizers{
     optimizer{.name = "sgd", .state = {.parameter = 2, .gradient = 4, .optimizer = 4}},
     optimizer{.name = "sgd-momentum", .state = {.parameter = 2, .gradient = 4, .optimizer = 8}},
     optimizer{.name = "galore", .state = {.parameter = 2, .gradient = 2, .optimizer = 0}, .moments = moment_form::low_rank},
+    optimizer{.name = "adam-fp32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}},
+    optimizer{.name = "adam-bf16", .state = {.parameter = 2, .gradient = 2, .optimizer = 4}},
 };
 
 /// @brief Finds an optimiser by name.

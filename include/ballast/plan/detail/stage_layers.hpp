@@ -101,7 +101,7 @@ class stage_counter {
       gradients = checked(held.gradient);
       out.states = without(out.states, gradients);
       if (by_.model.kernels.step_in_backward) {  // one at a time, of which that of the embedding is the largest
-        auto const largest = device_states({.sharded = {.gradient = copy_.sharded.gradient}}, by_.model.spread, by_.model.experts());
+        auto const largest = device_states({.sharded = {.gradient = copy_.sharded.gradient}}, sharding(), by_.model.experts());
         out.states = out.states + checked(largest.gradient);
         gradients = checked(0);
       }
@@ -144,7 +144,13 @@ class stage_counter {
 
   [[nodiscard]] bool megatron() const noexcept { return count_ == tensor_count::megatron; }
   [[nodiscard]] bool pytorch() const noexcept { return count_ == tensor_count::eager || count_ == tensor_count::compiled; }
-  [[nodiscard]] bool fsdp() const noexcept { return pytorch() && by_.model.spread.zero >= 3 && by_.model.spread.data > 1; }
+  /// In a pipeline FSDP2 does not gather parameters anew, which is ZeRO 2 to planners of time; its states are sharded all the same.
+  [[nodiscard]] parallelism sharding() const noexcept {
+    auto out = by_.model.spread;
+    if (pytorch() && out.zero == 2 && by_.pipeline.stages > 1) out.zero = 3;
+    return out;
+  }
+  [[nodiscard]] bool fsdp() const noexcept { return pytorch() && sharding().zero >= 3 && by_.model.spread.data > 1; }
   /// Whether gradients exist when the head runs: not if each step makes them anew and nothing else holds them.
   [[nodiscard]] bool keeps_gradients() const noexcept {
     auto const& k = by_.model.kernels;
@@ -154,7 +160,7 @@ class stage_counter {
     return {.what = by_.model.language.what == trained::all ? trained::all : trained::none};
   }
   [[nodiscard]] state_size on(grouped_states const& states) const {
-    return device_states(states, by_.model.spread, by_.model.experts(), by_.model.kernels.instances);
+    return device_states(states, sharding(), by_.model.experts(), by_.model.kernels.instances);
   }
   void add(grouped_states& to, grouped_states const& from, std::int64_t times) {
     auto const one = [&](std::int64_t& sum, std::int64_t value) {
