@@ -190,7 +190,7 @@ TEST_CASE("memory_of: recomputing and offloading keep less", "[memory_of][proper
 TEST_CASE("memory_of: states and kept bytes are those of layers_of", "[memory_of]") {
   for (auto const* name : {"llama-3.1-8b", "deepseek-v3", "qwen3-30b-a3b"}) {
     auto const& model = transformer_preset(name);
-    for (auto const& framework : {framework_named("fused"), framework_named("megatron"), framework_named("chunkflow")}) {
+    for (auto const& framework : frameworks) {
       CAPTURE(name, framework.name);
       training_setting by;
       by.model = {.spread = {.data = 8, .zero = 1}, .expert = model.experts > 0 ? 8 : 1, .framework = framework};
@@ -205,10 +205,15 @@ TEST_CASE("memory_of: states and kept bytes are those of layers_of", "[memory_of
       }
       logits = layers.back().options.front().bytes(batch);
       for (auto const& l : layers)
-        if (l.name.starts_with("mtp")) logits += 4 * model.vocabulary * 4096;
+        if (l.name.starts_with("mtp")) logits += logits_of(model.vocabulary, by.model.loss, 1, framework.count).kept * 4096;
       CHECK(std::llabs(parts.states - states) <= 64 * 100);  // shares are rounded up once, or layer by layer
       CHECK(parts.kept <= kept - logits);
       CHECK(kept - logits - parts.kept <= 4096 * 100);
+      std::int64_t working = 0;  // of layers in front of the head and of multi-token prediction, which have logits
+      for (auto const& l : layers)
+        if (l.name.starts_with("layer")) working = (std::max)(working, l.working(batch) + l.buffers);
+      CHECK(parts.extra[1] <= working);
+      CHECK(working - parts.extra[1] <= 4096);  // rounded up for each token
     }
   }
 }
