@@ -237,6 +237,25 @@ TEST_CASE("layers_of: layers for multi-token prediction run the head once more")
   CHECK(all.back() == main.back());
 }
 
+TEST_CASE("layers_of: devices that share an expert hold more of fewer states, and all of its rows") {
+  auto const& model = transformer_preset("qwen3-30b-a3b");
+  model_setting by{
+      .spread = {.tensor = 4, .data = 8, .sequence_parallel = true, .zero = 1}, .expert = 8, .framework = framework_named("megatron")};
+  auto const shared = layers_of(model, by)[1];  // by four, which is the default
+  by.expert_tensor = 1;
+  auto const whole = layers_of(model, by)[1];
+  // both have 1 / 32 or 1 / 8 of the experts' parameters and gradients, and 1 / 32 of the states, which are sharded over 1 or 4 devices
+  CHECK(whole.state - shared.state == 6 * layer_parameter_groups(model, 0).experts * 3 / 32);
+  CHECK(shared.options[0].bytes.per_token - whole.options[0].bytes.per_token == 3 * 2 * 8 * 2048 / 4);
+  auto const group = [](layer const& of) {
+    for (auto const& e : of.exchanges)
+      if (e.what == traffic::gradient && e.over.stride > 4) return e.over;
+    return rank_group{};
+  };
+  CHECK(group(whole) == rank_group{4, 8});
+  CHECK(group(shared) == rank_group{});  // one device has all of a part
+}
+
 TEST_CASE("layers_of: a framework's activations are larger, the inputs of recomputed layers are not") {
   auto const& model = transformer_preset("qwen2.5-7b");
   auto const fused = layers_of(model)[1], eager = layers_of(model, {.framework = framework_named("hbp")})[1];

@@ -113,6 +113,14 @@ TEST_CASE("trainable: states by the devices that hold them are those of the para
     }
 }
 
+TEST_CASE("trainable: groups that shard the optimiser's states each for themselves") {
+  auto const states = layer_states(transformer_preset("qwen3-30b-a3b"), 5, optimizer_named("adam"));
+  parallelism const eight{.tensor = 2, .data = 8, .zero = 1}, four{.tensor = 2, .data = 4, .zero = 1};
+  expert_parallelism const by{.expert = 4, .expert_tensor = 1};
+  CHECK(device_states(states, eight, by, 2) == device_states(states, four, by));
+  CHECK(device_states(states, eight, by, 8).optimizer > device_states(states, eight, by, 2).optimizer);
+}
+
 TEST_CASE("trainable: matrices cost one, two or three forward passes") {
   STATIC_REQUIRE(backward_factor({}, false) == 2);
   STATIC_REQUIRE(backward_factor({.what = trained::none}, false) == 0);

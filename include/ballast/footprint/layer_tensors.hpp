@@ -385,26 +385,31 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
   }
   norm("input of norm 2", "normalised values and output of norm 2", "statistics of norm 2");
   auto const in = m.gated ? std::int64_t{2} : std::int64_t{1};
-  auto const inner = [&](std::string_view name, std::string_view product, module_set modules, std::int64_t width, std::int64_t copies,
-                         bool rows) {
+  auto const inner = [&](std::string_view gate_name, std::string_view name, std::string_view product, module_set modules,
+                         std::int64_t width, std::int64_t copies, bool rows) {
     auto const of = [&](std::int64_t tensors) {
       auto const bytes = e * tensors * width * copies;
       return rows ? tensor_bytes{.whole = bytes} : tensor_bytes{.split = bytes};
     };
-    // gate, silu and up, of which a compiler recomputes silu; or the input of an activation function, and what is inside it
-    auto const before = m.gated ? (compiled ? 2 : 3) : k.composed_activation && !compiled ? 4 : 1;
+    // Gate, silu and up, of which a compiler recomputes silu; or the input of an activation function, and what is inside it. The backward
+    // pass has three gradients at once; if the last matrix is trained, its input is gone by then, which leaves two.
+    auto const gate = m.gated && !compiled;
+    auto const before = m.gated ? 2 : k.composed_activation && !compiled ? 4 : 1;
+    if (gate)
+      out.add(
+          {.name = gate_name, .bytes = of(1), .recomputed = modules, .block = all ? gradient_block::none : gradient_block::feed_forward});
     out.add({.name = name,
              .bytes = of(before),
              .recomputed = modules,
              .block = gradient_block::feed_forward,
              .flops = 2 * in * h * width * copies});
     if (!all) return;
-    auto const block = m.gated && !compiled ? gradient_block::none : gradient_block::feed_forward;  // three gradients exist at once
+    auto const block = gate ? gradient_block::none : gradient_block::feed_forward;
     out.add({.name = product, .bytes = of(1), .recomputed = modules, .block = block});
   };
   if (!has_experts(m, layer)) {
     adapters("inputs of the adapters of the first matrices", "inner values of the adapters of the first matrices", h, in, false);
-    inner("inner activations", "input of the last matrix", {mlp}, m.ffn, 1, false);
+    inner("gate", "inner activations", "input of the last matrix", {mlp}, m.ffn, 1, false);
     adapters("input of the last adapter", "inner values of the last adapter", m.ffn, 1, false);
     return out;
   }
@@ -412,9 +417,11 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
   out.add({.name = "router", .bytes = {.whole = 4 * m.experts + 12 * active + 4}, .recomputed = {moe}, .flops = 2 * h * m.experts});
   // rows of the experts: inputs, outputs (for the gradients of the weights), weights, and three permutations
   out.add({.name = "experts' rows", .bytes = {.rows = active * (e * h * (all ? 2 : 1) + e + 24)}, .recomputed = {moe}});
-  inner("inner activations of the experts", "inputs of the experts' last matrices", {experts, moe}, m.expert_ffn, active, true);
+  inner("gates of the experts", "inner activations of the experts", "inputs of the experts' last matrices", {experts, moe}, m.expert_ffn,
+        active, true);
   if (m.shared_ffn > 0)
-    inner("inner activations of shared experts", "input of the shared experts' last matrix", {shared_experts, moe}, m.shared_ffn, 1, false);
+    inner("gate of shared experts", "inner activations of shared experts", "input of the shared experts' last matrix",
+          {shared_experts, moe}, m.shared_ffn, 1, false);
   return out;
 }
 
