@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 from ballast import snapshot
 
@@ -685,6 +686,45 @@ class Peaks(unittest.TestCase):
             device.alloc(3 * MIB, "layer", "kept")
         self.agrees(device, snapshot.peak(read_of(device.snapshot())), tags=True)
 
+    def test_wrong_values_give_figures_or_one_sentence(self):
+        draw = random.Random(8)
+        values = (None, True, -1, 0, 2**62, 2**64, 1.5, "alloc", "free_completed", "segment_map", [], {}, (1, 2))
+        device = Device(grows=True)
+        train(device, layers=1)
+        whole, told = pickle.dumps(device.snapshot()), 0
+        for _ in range(500):
+            shot = pickle.loads(whole)
+            holders = [*shot["segments"], *shot["device_traces"][0], shot["allocator_settings"]]
+            holders += [block for segment in shot["segments"] for block in segment["blocks"]]
+            for holder in draw.sample(holders, draw.randrange(1, 5)):
+                key = draw.choice(list(holder))
+                holder[key] = draw.choice(values)
+                if draw.random() < 0.3:
+                    del holder[key]
+            try:
+                found = snapshot.peak(shot)
+                self.assertEqual(sum(part.bytes for part in found.parts.values()), found.allocated)
+                self.assertTrue(json.dumps(found.as_dict()) and str(found))
+                told += 1
+            except ValueError as error:
+                self.assertLess(len(str(error)), 400)
+        self.assertTrue(50 < told < 450, told)
+
+    def test_too_many_contradictions_end_the_search_for_free_blocks(self):
+        begin = 1 << 30
+        entries = [{"action": "segment_alloc", "addr": begin, "size": 200 * MIB}]
+        for at in range(99, 0, -1):  # no allocator takes the end of a free block
+            entries.append({"action": "alloc", "addr": begin + 2 * at * MIB, "size": 512})
+        blocks = [{"size": 2 * MIB, "state": "inactive"}]
+        for _ in range(99):
+            blocks += [{"size": 512, "state": "active_allocated"}, {"size": 2 * MIB - 512, "state": "inactive"}]
+        shot = {"segments": [{"address": begin, "total_size": 200 * MIB, "blocks": blocks}], "device_traces": [entries]}
+        self.assertEqual(snapshot.peak(shot).largest_free, 2 * MIB)
+        with unittest.mock.patch("ballast._snapshot_trace.MOST_WORK", 1000):
+            found = snapshot.peak(shot)
+        self.assertEqual((found.allocated, found.largest_free), (99 * 512, 0))
+        self.assertIn("the largest free block is not known", str(found))
+
 
 class Evil:
     """Runs a command when it is unpickled."""
@@ -714,14 +754,16 @@ class Files(unittest.TestCase):
                 got = snapshot.read(written(self.shot, folder, protocol))
             self.assertEqual(got, self.shot)
             self.assertEqual(snapshot.peak(got).as_dict(), expected)
-        # as torch.cuda's C++ pickler writes: nothing is memoised but strings, and integers have 8 bytes
+        # as PyTorch's own pickler in C++ writes
+        name = b"X\x08\x00\x00\x00segmentsq\x00"
         wide = (
-            b"\x80\x02}(X\x08\x00\x00\x00segmentsq\x00](u".replace(b"](u", b"]")
-            + b"X\x01\x00\x00\x00a\x8a\x08"
+            b"\x80\x02}("
+            + name
+            + b"]X\x01\x00\x00\x00a\x8a\x08"
             + struct.pack("<q", 5)
-            + b"u."
+            + b"X\x01\x00\x00\x00bK\x00K\x01\x86u."
         )
-        self.assertEqual(read_of(wide), {"segments": [], "a": 5})
+        self.assertEqual(read_of(wide), {"segments": [], "a": 5, "b": (0, 1)})
 
     def test_what_a_snapshot_may_hold(self):
         for value in (

@@ -254,6 +254,8 @@ def _add_notes(out: Peak, trace: Trace, stages: Stages, end: Allocator, overflow
     finals = {block.address: block.size for block in trace.here()}
     ends = {address: block[0] for address, block in (*end.live.items(), *end.waiting.items())}
     wrong = sum(ends.get(address) != finals.get(address) for address in ends.keys() | finals.keys())
+    if end.work < 0:
+        out.notes.append("the largest free block is not known, for too few of the entries fit to each other")
     if wrong or trace.contradictions:
         out.notes.append(
             f"the trace and the segments disagree in {max(wrong, trace.contradictions):,} places: entries are missing, "
