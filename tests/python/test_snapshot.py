@@ -686,6 +686,13 @@ class Peaks(unittest.TestCase):
             device.alloc(3 * MIB, "layer", "kept")
         self.agrees(device, snapshot.peak(read_of(device.snapshot())), tags=True)
 
+    def test_names_of_files_and_functions_that_are_long(self):
+        device = Device()
+        STACKS["long"] = [{"filename": "megatron/core/" * 200_000, "name": "cudnn" * 200_000, "line": 1}]
+        self.addCleanup(STACKS.pop, "long")
+        device.alloc(5000, "long", "unknown")
+        self.agrees(device, snapshot.peak(device.snapshot()))
+
     def test_wrong_values_give_figures_or_one_sentence(self):
         draw = random.Random(8)
         values = (None, True, -1, 0, 2**62, 2**64, 1.5, "alloc", "free_completed", "segment_map", [], {}, (1, 2))

@@ -137,7 +137,8 @@ class Stages:
         """The bytes that this kind of stack asked for, and half of them, for logits of 16 bits; without small ones."""
         if stack not in self.sizes:
             sizes = {self.trace.sizes[at] for at, bits in self.bits.items() if bits & _BIT[stack]}
-            self.sizes[stack] = {part for size in sizes if 4 * size >= max(sizes) for part in (size, size // 2)}
+            least = max(sizes, default=0) / 4
+            self.sizes[stack] = {part for size in sizes if size >= least for part in (size, size // 2)}
         return self.sizes[stack]
 
     def of(self, frames: Sequence[Any]) -> int:
@@ -165,6 +166,7 @@ class Stages:
         return len(models) == 1 and (not inner or any(b & _BIT["matrix"] for b in inner))
 
     def stage(self, bits: int) -> str:
+        """The stage of training that a stack belongs to."""
         if bits & _BIT["backward"] or self.recorded and not bits & _BIT["python"]:  # autograd's threads run no Python
             return "backward"
         if bits & _BIT["optimizer"]:
@@ -199,12 +201,13 @@ class Stages:
 
 
 def _bits_of(frame: Any) -> int:
+    """A bit for each kind of stack that has such a frame."""
     if type(frame) is not dict:
         return 0
     file, name = frame.get("filename"), frame.get("name")
     if type(file) is not str or type(name) is not str:
         return 0
-    file = file.replace("\\", "/")
+    file, name = file[-1000:].replace("\\", "/"), name[:1000]
     return functools.reduce(int.__or__, (bit for bit, f, n in _patterns() if f.search(file) and n.search(name)), 0)
 
 
