@@ -9,7 +9,6 @@
 #include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
-#include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include <cstddef>
