@@ -250,6 +250,11 @@ TEST_CASE("memory_of: bytes that do not fit are refused", "[memory_of]") {
   CHECK(refusal([&] { return memory_of(model, by); }).find("2^63") != std::string::npos);
   by.model.attention = attention_kernel::fused;
   CHECK(refusal([&] { return memory_of(model, by); }) == "accepted");
+  by.model.spread = {.data = 8, .zero = 3};
+  by.model.framework = framework_named("eager");
+  by.model.optimizer.state.parameter = 0;  // parameters that are not counted
+  CHECK(refusal([&] { return memory_of(model, by); }) == "accepted");
+  CHECK(refusal([&] { return memory_of(model, by, {.tokens = -1}); }).starts_with("batch.tokens = -1 must be in [0, "));
   by.pipeline.stages = 40;
   CHECK(refusal([&] { return memory_of(model, by); }).find("stages") != std::string::npos);
 }

@@ -244,7 +244,8 @@ class stage_counter {
   [[nodiscard]] checked whole_parameters(grouped_states const& states) const {
     auto spread = by_.model.spread;
     spread.zero = 0;
-    return checked(2 * device_states(states, spread, by_.model.experts()).parameter / by_.model.optimizer.state.parameter);
+    auto const each = (std::max)(by_.model.optimizer.state.parameter, std::int64_t{1});  // as they are stored; gathered, they have 2
+    return divided(checked(2) * checked(device_states(states, spread, by_.model.experts()).parameter), each);
   }
   /// The parameters of a layer and of the next one, gathered, and its gradients before they are scattered.
   [[nodiscard]] checked buffers(grouped_states const& states) const {
