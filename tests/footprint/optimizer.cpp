@@ -29,8 +29,9 @@ TEST_CASE("optimizer: the bytes per parameter that are published") {
   CHECK(per_parameter(optimizer_named("sgd-momentum").state) == 14);
   CHECK(state_bytes(10, {}, optimizer_named("sgd").state) == 100);
   for (std::size_t i = 0; i < optimizers.size(); ++i) CHECK(&optimizer_named(optimizers[i].name) == &optimizers[i]);
-  CHECK(refusal([] { return optimizer_named("Adam").rank; }) ==
-        "no optimizer \"Adam\"; there are adam, adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore");
+  CHECK(
+      refusal([] { return optimizer_named("Adam").rank; }) ==
+      "no optimizer \"Adam\"; there are adam, adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32, adam-bf16");
 }
 
 TEST_CASE("optimizer: M6-T has 2.089e9 parameters on each of 480 devices of 32 GB, which Adam does not fit into and Adafactor does") {

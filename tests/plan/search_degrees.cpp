@@ -3,7 +3,9 @@
 
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
+#include <ballast/plan/memory_of.hpp>
 
 #include "support/catch.hpp"
 #include "support/progress_log.hpp"
@@ -351,6 +353,24 @@ TEST_CASE("search_degrees: what is out of range is refused by name") {
   CHECK(refused([](auto& o) { o.global_batch = (1 << 20) + 1; }).starts_with("global_batch = 1048577 "));
   CHECK(refused([](auto& o) { o.keep = 0; }).starts_with("keep = 0 "));
   CHECK(refused([](auto& o) { o.zero = {}; }).starts_with("zero and schedules "));
+}
+
+TEST_CASE("search_degrees: degrees that a setting has for one spread do not stop the search over others") {
+  auto const model = ballast::transformer_preset("qwen3-30b-a3b");
+  ballast::model_setting by{.spread = {.tensor = 4, .data = 8, .sequence_parallel = true, .zero = 1},
+                            .expert = 4,
+                            .expert_tensor = 2,
+                            .framework = ballast::framework_named("megatron"),
+                            .kernels = {.instances = 4}};
+  by.kernels.moved = {ballast::offload_module::moe_act};
+  ballast::batch_shape const pack{.tokens = 4096, .squares = 4096 * 4096, .tiles = 0};
+  auto const found = ballast::search_degrees(model, {.mean = pack, .largest = pack},
+                                             {.gpus = 32, .memory = std::int64_t{200} << 30, .sequence = 4096, .global_batch = 32}, {}, by);
+  REQUIRE(!found.ranked.empty());
+  for (auto const& r : found.ranked) {
+    ballast::require_valid(r.setting, model);
+    CHECK(ballast::largest_of(ballast::memory_of(model, r.setting)).peak() > 0);
+  }
 }
 
 }  // namespace test_plan_search_degrees

@@ -123,7 +123,8 @@ class degree_search {
 
   [[nodiscard]] searched_settings run() {
     std::vector<bounded> all;
-    degree_space const space(o_, language_of(model_), layers_of(model_, by_).size(), rates_of(on_).links.per_node,
+    degree_space const space(o_, language_of(model_), layers_of(model_, degrees{}.setting(by_, o_).model).size(),
+                             rates_of(on_).links.per_node,
                              by_.method == context_method::ring ? std::vector<std::int64_t>{} : heads_of(model_));
     std::size_t families = 0;
     std::vector<degrees> divide, others;
