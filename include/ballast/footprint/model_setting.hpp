@@ -147,6 +147,8 @@ constexpr void require_valid(model_setting const& by) {
   require(by.spread.data % by.kernels.instances == 0, [&] {
     return "kernels.instances = " + std::to_string(by.kernels.instances) + " must divide data = " + std::to_string(by.spread.data);
   });
+  detail::require_within("kernels.value", by.kernels.value, 1, 8);
+  detail::require_within("kernels.adapter_value", by.kernels.adapter_value, 1, 8);
   detail::require_within("loss.chunks", by.loss.chunks, 1, std::int64_t{1} << 40);
   require(by.projector.what != trained::low_rank, [] { return std::string("projector = low_rank: train it, or freeze it"); });
 }

@@ -90,6 +90,9 @@ inline void require_valid(training_setting const& by, transformer const& model) 
   require((by.recompute.what == recompute_setting::kind::modules) == !by.recompute.modules.empty(),
           [&] { return "recompute.modules = \"" + to_string(by.recompute.modules) + "\" must be empty unless modules are recomputed"; });
   auto const layers = static_cast<std::uint64_t>(model.layers + model.mtp_layers + (model.vocabulary > 0 ? 2 : 0));
+  require(by.chunks() >= 1 && by.chunks() <= layers, [&] {
+    return "chunks = " + std::to_string(by.chunks()) + " must be in [1, " + std::to_string(layers) + "], the number of layers";
+  });
   auto const chunks = by.pipeline.stages * by.chunks();
   require(chunks <= layers, [&] {
     return "stages = " + std::to_string(by.pipeline.stages) + " of " + std::to_string(by.chunks()) + " chunks are more than the " +
