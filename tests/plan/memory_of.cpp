@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace test_plan_memory_of {
@@ -260,6 +261,125 @@ TEST_CASE("memory_of: bytes that do not fit are refused", "[memory_of]") {
   CHECK(refusal([&] { return memory_of(model, by, {.tokens = -1}); }).starts_with("batch.tokens = -1 must be in [0, "));
   by.pipeline.stages = 40;
   CHECK(refusal([&] { return memory_of(model, by); }).find("stages") != std::string::npos);
+}
+
+TEST_CASE("memory_of: sums of states that reach 2^63 are refused, parameters without bytes are not divided by", "[memory_of]") {
+  transformer model{.layers = 30, .hidden = 1 << 18, .query_heads = 64, .kv_heads = 64, .head_width = 64};
+  model.experts = 2048;
+  model.active_experts = 1;
+  model.expert_ffn = 1 << 19;
+  training_setting by;
+  by.model.optimizer.state = {.parameter = 256, .gradient = 256, .optimizer = 256};  // 6 * 10^18 bytes of each kind
+  for (auto const& framework : frameworks) {
+    CAPTURE(framework.name);
+    by.model.framework = framework;
+    CHECK(refusal([&] { return memory_of(model, by); }) == "the bytes of stage 0 reach 2^63");
+  }
+  by.model = {.spread = {.data = 2, .zero = 3}, .framework = framework_named("eager")};
+  by.model.optimizer.state = {.parameter = 0, .gradient = 4, .optimizer = 8};
+  CHECK(memory_of(transformer_preset("llama-3.1-8b"), by)[0].gathered == 0);
+}
+
+TEST_CASE("memory_of: values have 1 to 8 bytes, and stages as many chunks as there are layers", "[memory_of]") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  training_setting by;
+  by.model.kernels.value = 0;
+  CHECK(refusal([&] { return memory_of(model, by); }) == "kernels.value = 0 must be in [1, 8]");
+  by.model.kernels.value = 2;
+  by.model.kernels.adapter_value = std::int64_t{1} << 50;
+  CHECK(refusal([&] { return memory_of(model, by); }) == "kernels.adapter_value = 1125899906842624 must be in [1, 8]");
+  by.model.kernels.adapter_value = 4;
+  for (auto const& [chunks, said] : {std::pair{std::uint64_t{0}, "0"}, std::pair{~std::uint64_t{0}, "18446744073709551615"}}) {
+    by.pipeline = {.stages = 2, .schedule = interleaved_schedule{.chunks = chunks}};
+    CHECK(refusal([&] { return memory_of(model, by); }) == "chunks = " + std::string(said) + " must be in [1, 34], the number of layers");
+  }
+}
+
+TEST_CASE("memory_of: offloading never makes a peak higher, however few layers there are", "[memory_of][property]") {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    auto of = draw(seed);
+    of.model.layers = 1 + seed % 3;
+    of.model.mtp_layers = 0;
+    of.by.pipeline.stages = 1;
+    of.by.pipeline.schedule = one_f_one_b_schedule{};
+    of.by.boundaries = {};
+    if (of.by.recompute.layers > of.model.layers) of.by.recompute.layers = 1;
+    of.by.model.kernels.moved = {};
+    of.by.model.kernels.offload_all = false;
+    auto const none = memory_of(of.model, of.by);
+    of.by.model.kernels.moved = offload_set_named("attn_norm,qkv_linear,core_attn,attn_proj,mlp_norm,expert_fc1,moe_act");
+    of.by.model.kernels.offload_all = true;
+    auto const moved = memory_of(of.model, of.by);
+    CHECK(moved[0].kept <= none[0].kept);
+    CHECK(moved[0].peak() <= none[0].peak());
+  }
+}
+
+TEST_CASE("memory_of: a unit of layers counts its input once", "[memory_of]") {
+  auto model = transformer_preset("llama-3.1-8b");
+  model.layers = 4;
+  training_setting by;
+  for (auto const* framework : {"megatron", "eager", "compiled"}) {
+    CAPTURE(framework);
+    by.model = {.spread = {.data = 2}, .framework = framework_named(framework)};
+    by.recompute = {};
+    auto const none = memory_of(model, by)[0];
+    by.recompute = {.what = recompute_setting::kind::uniform, .layers = 4};  // everything is made anew at once
+    auto const unit = memory_of(model, by)[0];
+    CHECK(unit.kept == 2 * 4096 * 4096);
+    CHECK(unit.at(memory_moment::layer_backward) == none.at(memory_moment::layer_backward));
+  }
+}
+
+TEST_CASE("memory_of: recomputed products keep no more than all", "[memory_of]") {
+  auto model = transformer_preset("llama-3.1-8b");
+  model.linear = {.layers = layer_set::every(2), .key_heads = 2, .key_width = 64, .value_heads = 2, .value_width = 64};
+  model.ffn = 64;
+  training_setting by, all;
+  for (auto const& framework : frameworks) {
+    CAPTURE(framework.name);
+    by.model.framework = all.model.framework = framework;
+    by.recompute = {.what = recompute_setting::kind::products};
+    CHECK(memory_of(model, by)[0].kept <= memory_of(model, all)[0].kept);
+  }
+  by.model.framework = framework_named("megatron");  // nothing is known of what this form moves
+  by.model.kernels.moved = offload_set_named("qkv_linear,core_attn,attn_proj,mlp_norm");
+  CHECK(refusal([&] { return memory_of(transformer_preset("llama-3.1-8b"), by); }) == "accepted");
+}
+
+TEST_CASE("memory_of: chunks hold no more micro-batches than there are", "[memory_of]") {
+  auto model = transformer_preset("llama-3.1-8b");
+  model.layers = 6;
+  model.vocabulary = 0;
+  training_setting by;
+  by.model.framework = framework_named("megatron");
+  auto const one = memory_of(model, by)[0].kept / 6;  // of a layer
+  by.pipeline = {.stages = 3, .schedule = interleaved_schedule{.chunks = 2}};
+  for (by.micro_batches = 1; by.micro_batches <= 3; ++by.micro_batches) {
+    auto const stages = memory_of(model, by);
+    for (std::int64_t s = 0; s < 3; ++s) {  // 3 of the first chunk and up to 3 of the second, if there are as many
+      CAPTURE(by.micro_batches, s);
+      auto const second = (std::min)(std::int64_t{3}, 5 - 2 * s);
+      CHECK(stages[static_cast<std::size_t>(s)].kept == one * ((std::min)(by.micro_batches, second) + by.micro_batches));
+    }
+  }
+}
+
+TEST_CASE("memory_of: the largest gradient is no more than all, and a stage without layers has no dummy gradients", "[memory_of]") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  training_setting by;
+  by.model = {.moved = offload::parameters, .framework = framework_named("eager")};
+  by.model.kernels.step_in_backward = true;
+  CHECK(memory_of(model, by)[0].states == 0);  // all gradients are on the host
+
+  by.model = {.framework = framework_named("megatron")};
+  by.pipeline.stages = 2;
+  by.boundaries = {0, 33, 34};  // the head alone
+  auto const without = memory_of(model, by)[1].workspace;
+  by.model.kernels.dummy_gradients = true;
+  CHECK(memory_of(model, by)[1].workspace == without);
+  CHECK(memory_of(model, by)[0].workspace > without);
 }
 
 }  // namespace test_plan_memory_of

@@ -57,6 +57,7 @@ class weight_shapes {
 };
 
 [[nodiscard]] constexpr std::int64_t dummy_gradient_values(transformer const& m, model_setting const& by, stage_content const& has) {
+  if (!has.dense && !has.experts) return 0;  // no layer at all
   auto const t = by.spread.tensor, h = m.hidden, v = value_width(m), in = m.gated ? std::int64_t{2} : std::int64_t{1};
   weight_shapes all;
   auto const queries = m.query_heads * m.head_width;

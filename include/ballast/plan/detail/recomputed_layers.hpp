@@ -4,6 +4,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/activations.hpp>
 #include <ballast/footprint/memory.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/training_setting.hpp>
@@ -28,7 +29,10 @@ template <class = when_called>
   auto const queries = m.query_heads * m.head_width, keys = m.kv_heads * m.head_width, values = m.query_heads * value_width(m);
   auto const whole = 2 * (experts ? 1 + m.active_experts : 2) * m.hidden;  // the input, and the outputs of the block
   auto const split = 2 * (queries + m.kv_heads * value_width(m) + values + width);
-  auto const kept = sequence_parallel ? divide_up(whole + split, tensor) : whole + divide_up(split, tensor);
+  auto const products = sequence_parallel ? divide_up(whole + split, tensor) : whole + divide_up(split, tensor);
+  // some layers, as those with linear attention, keep less if nothing is computed again
+  auto const all = kept_bytes(m, layer, by.spread, {}, by.activations(by.language), by.experts().expert_tensor).per_token;
+  auto const kept = (std::min)(products, all);
   auto const again = 2 * m.hidden * (keys + values + (m.gated ? width : 0));  // key, output and up
   return {.recomputed = recomputation::selective,
           .bytes = {.per_token = divide_up(divide_up(kept * by.framework.activations, std::int64_t{1000}), context)},

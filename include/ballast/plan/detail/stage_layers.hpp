@@ -35,6 +35,10 @@ struct stage_bytes {
 [[nodiscard]] constexpr checked larger(checked a, checked b) noexcept {
   return !a.fits() || !b.fits() ? checked(checked::none) : checked((std::max)(a.value, b.value));
 }
+/// The smaller one of those that fit.
+[[nodiscard]] constexpr checked smaller(checked a, checked b) noexcept {
+  return !a.fits() ? b : !b.fits() ? a : checked((std::min)(a.value, b.value));
+}
 [[nodiscard]] constexpr checked divided(checked whole, std::int64_t parts) noexcept {
   return whole.fits() ? checked(divide_up(whole.value, parts)) : whole;
 }
@@ -82,6 +86,7 @@ class stage_counter {
       auto const begin = (std::max)(cuts[c], first_layer), end = (std::min)(cuts[c + 1], last_layer);
       auto const found = chunk(begin, end, first_layer);
       out.kept = out.kept + found.kept * checked(flight);
+      work_.all_moved = work_.all_moved + found.moved * checked(flight);
       for (std::size_t i = 0; i < kinds_.size(); ++i) add(states, kinds_[i].states, found.number[i]);
       has.dense = has.dense || found.number[0] + found.number[2] > 0;
       has.experts = has.experts || found.number[1] + found.number[3] > 0;
@@ -95,14 +100,14 @@ class stage_counter {
     auto const copied = !has_embedding && ((mtp > 0 && !model_.tied) || (has_head && model_.tied));
     if (copied) add(states, copy_, 1);
     auto const held = place(on(states), by_.model.moved).device;
-    out.states = fits_ ? checked(held.total()) : checked(checked::none);
+    out.states = sum_fits(states) ? checked(held.total()) : checked(checked::none);
     auto gradients = checked(0);  // those that do not exist when the head runs
     if (pytorch() && !keeps_gradients()) {
       gradients = checked(held.gradient);
       out.states = without(out.states, gradients);
       if (by_.model.kernels.step_in_backward) {  // one at a time, of which that of the embedding is the largest
         auto const largest = device_states({.sharded = {.gradient = copy_.sharded.gradient}}, sharding(), by_.model.experts());
-        out.states = out.states + checked(largest.gradient);
+        out.states = out.states + checked((std::min)(largest.gradient, held.gradient));
         gradients = checked(0);
       }
     }
@@ -111,9 +116,9 @@ class stage_counter {
     add_gathered(out, states, has_embedding, has_head);
     if (pytorch() && stages > 1) add_received(out, stage, cuts.size() - 1);
     add_moments(out, has_head, mtp);
-    // gradients come as kept activations go
-    auto const rest =
-        out.kept.fits() && gradients.fits() ? checked((std::max)(gradients.value - out.kept.value, std::int64_t{0})) : gradients;
+    // gradients come as activations on the device go
+    auto const there = out.kept + back_on_device();
+    auto const rest = there.fits() && gradients.fits() ? checked((std::max)(gradients.value - there.value, std::int64_t{0})) : gradients;
     out.extra[1] = out.extra[1] + rest;
     out.extra[3] = out.extra[3] + rest;
     return out;
@@ -133,13 +138,13 @@ class stage_counter {
   };
   /// The layers of a chunk.
   struct chunk_sum {
-    checked kept{0};
+    checked kept{0}, moved{0};
     std::array<std::int64_t, 4> number{};  // of layers of each kind
     std::int64_t mtp = 0;
   };
-  /// The largest layers of a stage.
+  /// The largest layers of a stage, and what all of them have in host memory.
   struct at_work {
-    checked backward{0}, kept{0}, moved{0}, scores{0}, parameters{0};
+    checked backward{0}, kept{0}, moved{0}, scores{0}, parameters{0}, all_moved{0};
   };
 
   [[nodiscard]] bool megatron() const noexcept { return count_ == tensor_count::megatron; }
@@ -178,16 +183,24 @@ class stage_counter {
     group(to.experts, from.experts);
   }
 
+  /// Whether no sum of states of a stage reaches 2^63.
+  [[nodiscard]] bool sum_fits(grouped_states const& states) const noexcept {
+    auto sum = checked(0);
+    for (auto const* const group : {&states.sharded, &states.replicated, &states.experts})
+      sum = sum + checked(group->parameter) + checked(group->gradient) + checked(group->optimizer);
+    return fits_ && sum.fits();
+  }
+
   /// Micro-batches of a chunk that a stage holds when its head, or its first backward pass, runs.
   [[nodiscard]] std::int64_t flight_of(std::size_t stage, std::size_t chunk) const {
-    auto const stages = by_.pipeline.stages, micro = static_cast<std::uint64_t>(by_.micro_batches);
-    auto const held = std::visit([&](auto const& s) { return s.in_flight(stage, stages, micro).held; }, by_.pipeline.schedule);
-    auto const v = by_.chunks();
-    if (v == 1) return static_cast<std::int64_t>(held);
-    if (!std::holds_alternative<interleaved_schedule>(by_.pipeline.schedule)) return static_cast<std::int64_t>(divide_up(held, v));
+    auto const stages = by_.pipeline.stages, micro = static_cast<std::uint64_t>(by_.micro_batches), v = by_.chunks();
+    auto const groups = std::holds_alternative<interleaved_schedule>(by_.pipeline.schedule);
+    auto const all = groups ? divide_up(micro, stages) * stages : micro;  // empty micro-batches fill the last group
+    auto const held = std::visit([&](auto const& s) { return s.in_flight(stage, stages, all).held; }, by_.pipeline.schedule);
+    if (!groups) return static_cast<std::int64_t>(divide_up(held, v));
     // groups of `stages` micro-batches pass through the chunks in turn
     auto const round = stages * v, rest = held % round, begin = chunk * stages;
-    return static_cast<std::int64_t>(held / round * stages + (rest > begin ? (std::min)(rest - begin, stages) : 0));
+    return static_cast<std::int64_t>((std::min)(held / round * stages + (rest > begin ? (std::min)(rest - begin, stages) : 0), micro));
   }
 
   /// Bytes of tensors for the micro-batch on one device.
@@ -240,7 +253,7 @@ class stage_counter {
     }
     return out;
   }
-  /// Bytes of parameters on a device, gathered.
+  /// Bytes of parameters on a device, gathered in 16 bits; none if the setting says that they take no memory.
   [[nodiscard]] checked whole_parameters(grouped_states const& states) const {
     auto spread = by_.model.spread;
     spread.zero = 0;
@@ -261,7 +274,7 @@ class stage_counter {
     using enum recompute_setting::kind;
     auto const& again = by_.recompute;
     chunk_sum out;
-    auto unit = checked(0);  // what the layers of a unit of `uniform` have together
+    auto unit = checked(0), input = checked(0);  // what the layers of a unit of `uniform` have together; what it keeps
     for (auto i = begin; i < end; ++i) {
       auto const n = static_cast<std::int64_t>(i - begin), layer = static_cast<std::int64_t>(i - first_layer);
       auto const extra = layer >= model_.layers;  // for multi-token prediction
@@ -273,19 +286,21 @@ class stage_counter {
       if (!extra)
         full = full || (again.what == block && n < again.layers) || (again.what == alternate && n % again.layers == again.layers - 1);
       if (again.what == modules) kept = of.chosen, moved = of.chosen_moved;
-      if (again.what == products && !extra) kept = of.products;
+      if (again.what == products && !extra && smaller(kept, of.products).value != kept.value) kept = of.products, moved = checked(0);
       if (full) kept = of.full, moved = checked(0);
       auto whole = of.none;
       if (again.what == uniform && !extra) {
         auto const starts = n % again.layers == 0;
         unit = starts ? whole : unit + whole;
+        if (starts) input = kept;
         whole = unit;
         if (!starts) kept = checked(0);
       }
       auto backward = of.gradients;
       if (pytorch() && offloads_) moved = kept;
-      if ((megatron() || pytorch()) && kept.fits() && whole.fits())
-        backward = backward + checked((std::max)(whole.value - kept.value, std::int64_t{0}));
+      auto const there = again.what == uniform && !extra ? input : kept;  // of what the backward pass has, the part that was kept
+      if ((megatron() || pytorch()) && there.fits() && whole.fits())
+        backward = backward + checked((std::max)(whole.value - there.value, std::int64_t{0}));
       if (count_ == tensor_count::table && again.what == uniform) backward = larger(backward, whole);
       work_.backward = larger(work_.backward, backward + of.buffers);
       work_.kept = larger(work_.kept, kept);
@@ -293,6 +308,7 @@ class stage_counter {
       work_.scores = larger(work_.scores, of.scores);
       work_.parameters = larger(work_.parameters, of.parameters);
       out.kept = out.kept + without(kept, moved);
+      out.moved = out.moved + moved;
       if (!extra) continue;
       ++out.mtp;
       out.kept = out.kept + bytes(merging_inputs(model_, by_.model));
@@ -334,11 +350,13 @@ class stage_counter {
     }
     to.inputs = to.inputs + residual(by_.model.kernels.value * model_.hidden) * checked(received * by_.micro_batches);
   }
+  /// Of tensors that are moved to host memory, those on the device: three layers' worth, if there are as many. They are at work, on their
+  /// way, and waiting to be copied.
+  [[nodiscard]] checked back_on_device() const { return smaller(checked(3) * work_.moved, work_.all_moved); }
   void add_moments(stage_bytes& to, bool has_head, std::int64_t mtp) const {
     auto const& m = by_.model;
     auto const t = m.spread.tensor, c = m.spread.context;
-    // three layers' worth of moved tensors are on the device: at work, on its way, and waiting to be copied
-    auto const backward = work_.backward + checked(3) * work_.moved;
+    auto const backward = work_.backward + back_on_device();
     to.extra[1] = backward;
     if (megatron() && m.kernels.expert_overlap) to.extra[2] = without(work_.kept, work_.moved) + backward + work_.scores;
     if (!has_head) return;
