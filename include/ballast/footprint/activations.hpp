@@ -198,9 +198,8 @@ template <class = when_called>
   }
   auto all = detail::dropped_by(tensors, {recompute_module::core_attention});
   all.flops += layer_flops(model, layer).per_token;
-  add({.full = true,
-       .bytes = {.per_token = activation_bytes_per_token(model, layer, spread, recomputation::full)},
-       .work = detail::split_work(all, spread)});
+  auto const value = by.count == tensor_count::eager || by.count == tensor_count::compiled ? by.kernels.value : 2;
+  add({.full = true, .bytes = tensor_bytes{.whole = value * model.hidden}.on(spread), .work = detail::split_work(all, spread)});
   return out;
 }
 

@@ -107,10 +107,25 @@ struct layer_maker {
         return share(bytes.on(by.spread, expert_tensor));
       };
       auto const a = of_block(gradient_block::attention), b = of_block(gradient_block::feed_forward);
-      auto const most = share(options.front().bytes), least = share(options.back().bytes);  // what is computed again, under any option
-      out.working = {(std::max)(a.per_token, b.per_token) + most.per_token - least.per_token,
-                     (std::max)(a.per_square, b.per_square) + most.per_square - least.per_square,
-                     (std::max)(a.per_tile, b.per_tile) + most.per_tile - least.per_tile};
+      // what is computed again, three times what comes back from the host, and what another micro-batch keeps; layers may differ in the
+      // options that are taken, so of each the most
+      auto const beside = counted.count == tensor_count::megatron && by.kernels.expert_overlap;
+      auto const all = share(tensors.kept({}).on(by.spread, expert_tensor));
+      batch_cost repeated, returned, here;
+      auto const raise = [](batch_cost& to, batch_cost const& a, batch_cost const& b) {
+        to = {(std::max)(to.per_token, a.per_token - b.per_token), (std::max)(to.per_square, a.per_square - b.per_square),
+              (std::max)(to.per_tile, a.per_tile - b.per_tile)};
+      };
+      for (auto const& o : options) {
+        auto const held = share(o.bytes), kept = o.full ? held : share(tensors.kept(o.modules).on(by.spread, expert_tensor));
+        raise(repeated, all, kept);
+        raise(returned, kept, held);
+        if (beside) raise(here, held, {});
+      }
+      auto again = repeated + returned + returned + returned + here;
+      if (beside && counted.stores_scores()) again = again + share(tensor_bytes{.scores = 2 * model.query_heads}.on(by.spread));
+      out.working = {(std::max)(a.per_token, b.per_token) + again.per_token, (std::max)(a.per_square, b.per_square) + again.per_square,
+                     (std::max)(a.per_tile, b.per_tile) + again.per_tile};
     }
     if (!backward) return out.add({});
     for (auto const& o : options)
