@@ -221,8 +221,11 @@ class stage_counter {
   }
   [[nodiscard]] checked residual(std::int64_t values) const { return bytes({.whole = values}); }
 
+  [[nodiscard]] std::size_t kind_of(std::int64_t layer) const noexcept {
+    return (has_experts(model_, layer) ? 1U : 0U) + (is_linear(model_, layer) ? 2U : 0U);
+  }
   [[nodiscard]] layer_kind const& kind(std::int64_t layer, std::size_t& number) {
-    number = (has_experts(model_, layer) ? 1U : 0U) + (is_linear(model_, layer) ? 2U : 0U);
+    number = kind_of(layer);
     auto& out = kinds_[number];
     if (out.known) return out;
     out.known = true;
@@ -269,27 +272,25 @@ class stage_counter {
     return checked(2 * whole.parameter + whole.gradient);
   }
 
-  /// Layers of the chain in [begin, end), which are transformer layers and those for multi-token prediction.
+  /// Layers of the chain in [begin, end), which are transformer layers and those for multi-token prediction. Layers of one kind that are
+  /// recomputed alike are summed at once.
   [[nodiscard]] chunk_sum chunk(std::uint32_t begin, std::uint32_t end, std::uint32_t first_layer) {
     using enum recompute_setting::kind;
     auto const& again = by_.recompute;
-    chunk_sum out;
+    auto const in_units = again.what == uniform && again.layers > 1;
     auto unit = checked(0), input = checked(0);  // what the layers of a unit of `uniform` have together; what it keeps
-    for (auto i = begin; i < end; ++i) {
-      auto const n = static_cast<std::int64_t>(i - begin), layer = static_cast<std::int64_t>(i - first_layer);
+    chunk_sum out;
+    auto const add_layers = [&](std::int64_t layer, bool full, std::int64_t n, std::int64_t times) {
       auto const extra = layer >= model_.layers;  // for multi-token prediction
       std::size_t which = 0;
       auto const& of = kind(extra ? model_.layers - 1 : layer, which);
-      ++out.number[which];
+      out.number[which] += times;
       auto kept = of.none, moved = of.moved;
-      auto full = again.what == uniform;
-      if (!extra)
-        full = full || (again.what == block && n < again.layers) || (again.what == alternate && n % again.layers == again.layers - 1);
       if (again.what == modules) kept = of.chosen, moved = of.chosen_moved;
       if (again.what == products && !extra && smaller(kept, of.products).value != kept.value) kept = of.products, moved = checked(0);
       if (full) kept = of.full, moved = checked(0);
       auto whole = of.none;
-      if (again.what == uniform && !extra) {
+      if (in_units && !extra) {
         auto const starts = n % again.layers == 0;
         unit = starts ? whole : unit + whole;
         if (starts) input = kept;
@@ -298,7 +299,7 @@ class stage_counter {
       }
       auto backward = of.gradients;
       if (pytorch() && offloads_) moved = kept;
-      auto const there = again.what == uniform && !extra ? input : kept;  // of what the backward pass has, the part that was kept
+      auto const there = in_units && !extra ? input : kept;  // of what the backward pass has, the part that was kept
       if ((megatron() || pytorch()) && there.fits() && whole.fits())
         backward = backward + checked((std::max)(whole.value - there.value, std::int64_t{0}));
       if (count_ == tensor_count::table && again.what == uniform) backward = larger(backward, whole);
@@ -307,12 +308,32 @@ class stage_counter {
       work_.moved = larger(work_.moved, moved);
       work_.scores = larger(work_.scores, of.scores);
       work_.parameters = larger(work_.parameters, of.parameters);
-      out.kept = out.kept + without(kept, moved);
-      out.moved = out.moved + moved;
-      if (!extra) continue;
+      out.kept = out.kept + without(kept, moved) * checked(times);
+      out.moved = out.moved + moved * checked(times);
+      if (!extra) return;
       ++out.mtp;
       out.kept = out.kept + bytes(merging_inputs(model_, by_.model));
+    };
+    struct alike {
+      std::int64_t number = 0, layer = 0;  // how many, and the last of them
+    };
+    std::array<std::array<alike, 2>, 4> groups{};  // by kind, and by whether they are recomputed in full
+    for (auto i = begin; i < end; ++i) {
+      auto const n = static_cast<std::int64_t>(i - begin), layer = static_cast<std::int64_t>(i - first_layer);
+      auto full = again.what == uniform;
+      if (layer < model_.layers)
+        full = full || (again.what == block && n < again.layers) || (again.what == alternate && n % again.layers == again.layers - 1);
+      if (in_units || layer >= model_.layers) {
+        add_layers(layer, full, n, 1);
+        continue;
+      }
+      auto& group = groups[kind_of(layer)][full ? 1 : 0];
+      ++group.number;
+      group.layer = layer;
     }
+    for (auto const& of_kind : groups)
+      for (std::size_t full = 0; full < 2; ++full)
+        if (of_kind[full].number > 0) add_layers(of_kind[full].layer, full == 1, 0, of_kind[full].number);
     return out;
   }
 
