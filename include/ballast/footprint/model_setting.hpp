@@ -175,6 +175,8 @@ struct bytes_of_logit {
 /// | plain, as a table counts | 4 | 8 | float32 logits; their gradients, and both in 16 bits |
 /// | plain, Megatron-Core | 4 | 2 | one float32 copy, all in place; logits in 16 bits, and then their gradient |
 /// | `native` | 4 | 6 | the same, not in place |
+/// | `fused` | 0 | 0 | a kernel computes the loss tile by tile |
+/// | `chunked`, as a table counts and Megatron-Core | 0 | 12 of a chunk | those of `plain` |
 /// | `chunked`, eager | 6 | 8 of a chunk | logits in 16 bits and log-softmax of all tokens |
 /// | `chunked`, compiled | 2 | 4 of a chunk | logits in 16 bits of all tokens; the compiler recomputes the rest |
 /// | `in_place` | 2 | 0 | the gradient takes the place of the logits |
