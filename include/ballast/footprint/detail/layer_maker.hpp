@@ -112,9 +112,9 @@ struct layer_maker {
       auto const beside = counted.count == tensor_count::megatron && by.kernels.expert_overlap;
       auto const all = share(tensors.kept({}).on(by.spread, expert_tensor));
       batch_cost repeated, returned, here;
-      auto const raise = [](batch_cost& to, batch_cost const& a, batch_cost const& b) {
-        to = {(std::max)(to.per_token, a.per_token - b.per_token), (std::max)(to.per_square, a.per_square - b.per_square),
-              (std::max)(to.per_tile, a.per_tile - b.per_tile)};
+      auto const raise = [](batch_cost& to, batch_cost const& x, batch_cost const& y) {
+        to = {(std::max)(to.per_token, x.per_token - y.per_token), (std::max)(to.per_square, x.per_square - y.per_square),
+              (std::max)(to.per_tile, x.per_tile - y.per_tile)};
       };
       for (auto const& o : options) {
         auto const held = share(o.bytes), kept = o.full ? held : share(tensors.kept(o.modules).on(by.spread, expert_tensor));
