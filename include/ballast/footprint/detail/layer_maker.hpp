@@ -112,9 +112,9 @@ struct layer_maker {
       auto const beside = counted.count == tensor_count::megatron && by.kernels.expert_overlap;
       auto const all = share(tensors.kept({}).on(by.spread, expert_tensor));
       batch_cost repeated, returned, here;
-      auto const raise = [](batch_cost& to, batch_cost const& x, batch_cost const& y) {
-        to = {(std::max)(to.per_token, x.per_token - y.per_token), (std::max)(to.per_square, x.per_square - y.per_square),
-              (std::max)(to.per_tile, x.per_tile - y.per_tile)};
+      auto const raise = [](batch_cost& to, batch_cost const& most, batch_cost const& least) {
+        to = {(std::max)(to.per_token, most.per_token - least.per_token), (std::max)(to.per_square, most.per_square - least.per_square),
+              (std::max)(to.per_tile, most.per_tile - least.per_tile)};
       };
       for (auto const& o : options) {
         auto const held = share(o.bytes), kept = o.full ? held : share(tensors.kept(o.modules).on(by.spread, expert_tensor));
