@@ -219,6 +219,10 @@ TEST_CASE("framework_setting: Megatron-LM's degrees, states and batches, with th
   CHECK(megatron(llama_8b + "--use-megatron-fsdp").setting.model.spread.zero == 3);
   CHECK(megatron(llama_8b + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads").setting.model.spread.zero == 2);
   CHECK(megatron(llama_8b + "--grad-reduce-in-bf16").setting.model.optimizer.state.gradient == 2);
+  auto half = llama_8b;
+  half.replace(half.find("--bf16"), 6, "--fp16");
+  CHECK(megatron(half).setting.model.optimizer.state.gradient == 2);
+  CHECK(megatron(half + "--accumulate-allreduce-grads-in-fp32").setting.model.optimizer.state.gradient == 4);
   CHECK(megatron(llama_8b + "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16")
             .setting.model.optimizer.state.optimizer == 6);
   CHECK(megatron(llama_8b + "--optimizer-cpu-offload").setting.model.moved == ballast::offload::optimizer);

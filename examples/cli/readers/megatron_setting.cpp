@@ -95,9 +95,11 @@ class megatron_importer {
     auto const bytes = [&](char const* key) { return in_.one_of(key, {"fp32", "bf16", "fp16", "fp8"}) == "fp32" ? 4 : 2; };
     auto const main_gradient = bytes("main_grads_dtype"), main_parameter = bytes("main_params_dtype"), first = bytes("exp_avg_dtype"),
                second = bytes("exp_avg_sq_dtype");
-    auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2;
+    // Megatron-LM turns this flag on for bf16 alone
+    auto const fp16_gradient = !halves && !in_.flag("accumulate_allreduce_grads_in_fp32");
+    auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2 || fp16_gradient;
     auto& optimizer = m.optimizer;
-    optimizer = ballast::optimizer_named(halves && (!short_gradient || swift_) ? "adam" : "adam-bf16-gradients");
+    optimizer = ballast::optimizer_named(!short_gradient || (halves && swift_) ? "adam" : "adam-bf16-gradients");
     if (!halves && !fp16) optimizer = ballast::optimizer_named("adam-fp32");
     auto const name = in_.one_of("optimizer", {"adam", "sgd", "muon", "lion", "soap", "adaptive_muon", "dist_muon"});
     auto const momentum = in_.decimal_number("sgd_momentum").value_or(0.9);
@@ -124,7 +126,7 @@ class megatron_importer {
       else
         note("optimizer_offload_fraction below 1 is judged as 0: the memory is too high");
     }
-    in_.ignore({"optimizer_offload_fraction", "accumulate_allreduce_grads_in_fp32"});
+    in_.ignore({"optimizer_offload_fraction"});
     auto const instances = in_.number_or("num_distributed_optimizer_instances", 1);
     if (m.spread.data % instances != 0) in_.refuse("num_distributed_optimizer_instances", "does not divide the data-parallel ranks");
     if (m.spread.zero > 0) m.kernels.instances = instances;
