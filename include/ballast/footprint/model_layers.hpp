@@ -30,7 +30,9 @@ namespace ballast::inline v0_2 {
 /// option, because its logits exist in its backward pass whatever is recomputed. A layer that no backward pass reaches keeps nothing.
 ///
 /// While its backward pass runs, a layer has as many bytes in addition as it keeps without recomputation: recomputed activations, or the
-/// gradients of those that were kept. The head has its logits (`logits_of`), in some frameworks beside the working set of the last layer.
+/// gradients of those that were kept. Where tensors are counted one by one, it has the gradients of one block, what any option computes
+/// again, three times what is moved to the host, and with `expert_overlap` what another micro-batch keeps. The head has its logits
+/// (`logits_of`), in some frameworks beside the working set of the last layer.
 /// Under ZeRO-3 the parameters of two layers are gathered, and the gradients of one wait to be scattered.
 ///
 /// @param model  the shape
