@@ -127,7 +127,7 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
       auto const& model = transformer_preset(model_name);
       for (std::uint64_t seed = 0; seed < 6000; ++seed) {
         auto by = drawn(seed, model);
-        by.model.framework = ballast::framework_named(framework.hugging_face ? "hbp" : "megatron");
+        by.model.framework = ballast::framework_named(framework.hugging_face ? "eager" : "megatron");
         if (!framework.hugging_face) by.model.kernels = drawn_kernels(seed, by.model);
         if (!framework.hugging_face && model.experts > 0) by.model.expert_tensor = by.model.spread.tensor > 1 && seed % 2 == 0 ? 2 : 1;
         if (by.model.spread.tensor * by.model.spread.data % (by.model.expert * by.model.experts().expert_tensor) != 0) continue;
@@ -226,12 +226,12 @@ TEST_CASE("framework_setting: Megatron-LM's degrees, states and batches, with th
   CHECK(megatron(llama_8b + "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16")
             .setting.model.optimizer.state.optimizer == 6);
   CHECK(megatron(llama_8b + "--optimizer-cpu-offload").setting.model.moved == ballast::offload::optimizer);
-  CHECK(megatron(llama_8b + "--cross-entropy-loss-fusion").setting.model.loss.how == ballast::head_loss::kind::plain);
+  CHECK(megatron(llama_8b + "--cross-entropy-loss-fusion").setting.model.loss.how == ballast::head_loss::kind::native);
   CHECK(megatron(llama_8b + "--attention-backend unfused").setting.model.attention == ballast::attention_kernel::stored_scores);
-  // ETP that is not given is TP, and its error is named
+  // ETP that is not given is TP
   auto const experts = mixture + "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 ";
-  CHECK(has_note(megatron(experts), "expert_tensor_parallel_size 2, which is TP because it is not given,"));
-  CHECK(!has_note(megatron(experts + "--expert-tensor-parallel-size 1"), "expert_tensor_parallel_size"));
+  CHECK(megatron(experts).setting.model.experts().expert_tensor == 2);
+  CHECK(megatron(experts + "--expert-tensor-parallel-size 1").setting.model.experts().expert_tensor == 1);
   CHECK(has_note(megatron(experts), "moe_token_dispatcher_type allgather, the default,"));
   CHECK(has_note(megatron(llama_8b + "--overlap-grad-reduce"), "the step is too long"));
   CHECK(megatron_refused(llama_8b + "--tensor-model-parallel-size 3").starts_with("run.sh: 8 devices are no multiple of TP x PP x CP, 3"));
@@ -553,7 +553,8 @@ TEST_CASE("framework_setting: published settings need the published memory") {
                      "--sequence_parallel true --expert_model_parallel_size 4 --max_length 8192 --global_batch_size 4"),
         76, 0.15);
   check("30B-A3B, LoRA",
-        swift("qwen3-30b-a3b", 4, full + "--expert_model_parallel_size 4 --tuner_type lora --lora_rank 32 --max_length 8192"), 49, 0.15);
+        swift("qwen3-30b-a3b", 4, full + "--expert_model_parallel_size 4 --tuner_type lora --lora_rank 32 --max_length 8192"), 49,
+        0.2);  // of a total of the process; what it has beside tensors is not the same 4 GiB in all
   auto const deepspeed = [](char const* model, std::int64_t gpus, std::string const& flags) {
     return read("NPROC_PER_NODE=" + std::to_string(gpus) +
                     " swift sft --model X --tuner_type full --packing true --gradient_accumulation_steps 2 " + flags,
@@ -594,8 +595,7 @@ TEST_CASE("framework_setting: published settings need the published memory") {
   auto const large =
       titan("405B", 512, "local_batch_size = 32\nseq_len = 8192", "tensor_parallel_degree = 8\npipeline_parallel_degree = 8", all);
   CHECK((large.setting.micro_batches == 32 && large.setting.model.spread.data == 8 && large.setting.gpus() == 512));
-  CHECK(has_note(large, "gradients that wait to be scattered are not counted: the memory is too low"));
-  CHECK(static_cast<double>(most_bytes(large)) / ballast_test::gib < 82.5);
+  CHECK(static_cast<double>(most_bytes(large)) / ballast_test::gib < 82.5);  // measured with micro-batches of four sequences
 }
 
 }  // namespace test_cli_framework_setting

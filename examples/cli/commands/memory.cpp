@@ -76,7 +76,7 @@ struct memory_arguments {
   auto text = name_of_language_part(a.on.model) + " of " + grouped(static_cast<std::uint64_t>(ballast::parameters(model))) +
               " parameters on " + counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + a.on.device + "), " +
               counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(by.sequence)) +
-              " tokens in a micro-batch.\n" + ballast_cli::in_words(by.model, ballast::hidden_share{}) + "\n\n" + parts_table(of.stages) +
+              " tokens in a micro-batch.\n" + ballast_cli::in_words(by.model, ballast::hidden_share{}) + "\n" + parts_table(of.stages) +
               "\n";
   auto const stage = std::to_string(&most - of.stages.data());
   text += (most.peak() <= memory ? "It fits: stage " : "It does not fit: stage ") + stage + " needs " + many_bytes(most.peak()) + " of " +
