@@ -155,7 +155,7 @@ struct flag_writer {
       add("cross_entropy_fusion_impl", {by.loss.how == head_loss::kind::native ? "native" : "te"});
     } else if (!fused && by.loss.how != head_loss::kind::plain) {
       lack("head loss " + to_string(by.loss));
-    } else if (!fused && swift) {
+    } else if (!fused && swift && by.framework.count == tensor_count::megatron) {  // its default is fused
       add("cross_entropy_loss_fusion", on(false));
     }
     auto const& k = by.kernels;
