@@ -88,7 +88,8 @@ memory_answer answer_of(ballast::transformer const& model, training_setting cons
     } catch (ballast::invalid_input const&) {  // a change that this model or these degrees do not allow
     }
   }
-  std::stable_sort(out.changes.begin(), out.changes.end(), [](auto const& a, auto const& b) { return a.saved > b.saved; });
+  std::sort(out.changes.begin(), out.changes.end(),
+            [](auto const& a, auto const& b) { return a.saved != b.saved ? a.saved > b.saved : a.what < b.what; });
   return out;
 }
 

@@ -53,8 +53,8 @@ std::string parts_table(std::vector<ballast::memory_parts> const& stages) {
   auto const columns = shown(stages);
   std::vector<std::vector<std::string>> rows{{"bytes"}};
   for (auto const s : columns) rows[0].push_back("stage " + std::to_string(s));
-  auto const add = [&](std::string name, auto const& value, bool always) {
-    auto any = always;
+  auto const add = [&](std::string name, auto const& value, bool even_zeros) {
+    auto any = even_zeros;
     std::vector<std::string> row{std::move(name)};
     for (auto const s : columns) {
       auto const bytes = value(stages[s]);
