@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/balance/detail/replica_layout.hpp>
 #include <ballast/balance/detail/replica_search.hpp>
+#include <ballast/core/certificate.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
 
@@ -31,7 +32,7 @@ class replica_groups {
     auto best = solved(dealt());
     auto bound = (std::max)(replica_bound(of_, fewest_rows_per_copy(of_)), groups_bound());
     if (rows_.size() <= enumerated) {
-      while (!budget_.satisfied({best.value, bound}) && budget_.allows()) {
+      while (!budget_.satisfied(certificate{best.value, bound}) && budget_.allows()) {
         auto const next = least_partition(false);
         if (next.value >= best.value) break;
         auto const known = std::all_of(next.sets.begin(), next.sets.end(), [&](auto const& s) { return solved_.contains(s); });
