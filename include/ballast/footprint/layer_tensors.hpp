@@ -203,100 +203,87 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
   return out;
 }
 
-/// What Megatron-Core keeps.
-[[nodiscard]] constexpr layer_tensors megatron_tensors(transformer const& m, std::int64_t layer, activation_setting const& by) {
+/// Scores of attention, their dropout, or the log-sum-exp that fused kernels keep in their place.
+constexpr void add_megatron_scores(layer_tensors& out, transformer const& m, std::int64_t layer, activation_setting const& by) {
   using enum recompute_module;
   auto const& k = by.kernels;
-  layer_tensors out;
-  auto const h = m.hidden, heads = m.query_heads, v = value_width(m), in = m.gated ? std::int64_t{2} : std::int64_t{1};
-  std::int64_t const input = k.fp8 ? 1 : 2, statistics = m.norm_bias ? 8 : 4;  // of a matrix product, per value; of a norm, per row
-  auto const mask = [&](std::string_view name) {
-    if (k.hidden_dropout) out.add({.name = name, .bytes = {.whole = h}});
-  };
-  out.add({.name = "input of norm 1", .bytes = {.whole = 2 * h}, .moved = {offload_module::attn_norm}});
-  out.add({.name = "statistics of norm 1", .bytes = {.whole = statistics}});
-  out.add({.name = "output of norm 1", .bytes = {.whole = input * h}, .recomputed = {layernorm}, .moved = {offload_module::qkv_linear}});
+  auto const heads = m.query_heads;
+  layer_tensor scores{.name = "scores", .recomputed = {core_attention}, .moved = {offload_module::core_attn}};
+  count_pairs(scores, m, layer, by.stores_scores());
+  if (by.stores_scores()) {
+    scores.bytes.scores = 2 * heads;
+    scores.block = gradient_block::attention;
+    out.add(scores);
+    layer_tensor more{.name = "scores behind dropout", .recomputed = {core_attention}, .moved = {offload_module::core_attn}};
+    if (k.attention_dropout) {
+      more.bytes.scores = 2 * heads;
+      more.block = gradient_block::attention;
+      out.add(more);
+      more.block = gradient_block::none;
+      more.name = "mask of the scores' dropout";
+      more.bytes.scores = heads;
+      out.add(more);
+    }
+    if (!k.engine && k.float_softmax) {
+      more.name = "float32 scores";
+      more.block = gradient_block::none;
+      more.bytes.scores = 2 * heads;
+      out.add(more);
+    }
+  } else {
+    out.add(scores);  // FLOPs alone
+    out.add({.name = "log-sum-exp of the scores", .bytes = {.split = 4 * heads}, .moved = {offload_module::core_attn}});
+  }
+}
+
+/// Attention behind its norm.
+constexpr void add_megatron_attention(layer_tensors& out, transformer const& m, std::int64_t layer, activation_setting const& by) {
+  using enum recompute_module;
+  auto const& k = by.kernels;
+  auto const heads = m.query_heads, v = value_width(m);
+  std::int64_t const input = k.fp8 ? 1 : 2, statistics = m.norm_bias ? 8 : 4;
   if (is_linear(m, layer)) {
     auto const& l = m.linear;
     out.add({.name = "linear attention",
              .bytes = {.split = 2 * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))},
              .block = gradient_block::attention});
+    return;
+  }
+  if (m.kv_rank > 0) {
+    out.add({.name = "latent vectors",
+             .bytes = {.whole = 2 * (m.q_rank + m.kv_rank + m.rope_width), .gathered = 2 * m.rope_width},
+             .moved = {offload_module::qkv_linear}});
+    out.add({.name = "normalised latent vectors",
+             .bytes = {.whole = input * (m.q_rank + m.kv_rank)},
+             .recomputed = {mla_up_projection},
+             .moved = {offload_module::qkv_linear}});
+    out.add({.name = "q, k, v",
+             .bytes = {.split = 2 * heads * (2 * m.head_width + v)},
+             .recomputed = {mla_up_projection},
+             .moved = {offload_module::core_attn},
+             .block = gradient_block::attention,
+             .flops = up_projection_flops(m)});
   } else {
-    if (m.kv_rank > 0) {
-      out.add({.name = "latent vectors",
-               .bytes = {.whole = 2 * (m.q_rank + m.kv_rank + m.rope_width), .gathered = 2 * m.rope_width},
-               .moved = {offload_module::qkv_linear}});
-      out.add({.name = "normalised latent vectors",
-               .bytes = {.whole = input * (m.q_rank + m.kv_rank)},
-               .recomputed = {mla_up_projection},
-               .moved = {offload_module::qkv_linear}});
-      out.add({.name = "q, k, v",
-               .bytes = {.split = 2 * heads * (2 * m.head_width + v)},
-               .recomputed = {mla_up_projection},
-               .moved = {offload_module::core_attn},
-               .block = gradient_block::attention,
-               .flops = up_projection_flops(m)});
-    } else {
-      out.add({.name = "q, k, v",
-               .bytes = {.split = 2 * (heads * m.head_width + m.kv_heads * (m.head_width + v))},
-               .moved = {offload_module::core_attn},
-               .block = gradient_block::attention});
-      if (m.qk_norm > 0)
-        out.add({.name = "normalised q and k", .bytes = {.split = (heads + m.kv_heads) * (2 * m.head_width + statistics)}});
-    }
-    layer_tensor scores{.name = "scores", .recomputed = {core_attention}, .moved = {offload_module::core_attn}};
-    count_pairs(scores, m, layer, by.stores_scores());
-    if (by.stores_scores()) {
-      scores.bytes.scores = 2 * heads;
-      scores.block = gradient_block::attention;
-      out.add(scores);
-      layer_tensor more{.name = "scores behind dropout", .recomputed = {core_attention}, .moved = {offload_module::core_attn}};
-      if (k.attention_dropout) {
-        more.bytes.scores = 2 * heads;
-        more.block = gradient_block::attention;
-        out.add(more);
-        more.block = gradient_block::none;
-        more.name = "mask of the scores' dropout";
-        more.bytes.scores = heads;
-        out.add(more);
-      }
-      if (!k.engine && k.float_softmax) {
-        more.name = "float32 scores";
-        more.block = gradient_block::none;
-        more.bytes.scores = 2 * heads;
-        out.add(more);
-      }
-    } else {
-      out.add(scores);  // FLOPs alone
-      out.add({.name = "log-sum-exp of the scores", .bytes = {.split = 4 * heads}, .moved = {offload_module::core_attn}});
-    }
-    if (m.output_gate) out.add({.name = "gate of the output, and the output behind it", .bytes = {.split = 4 * heads * v}});
-    out.add(
-        {.name = "context", .bytes = {.split = 2 * heads * v}, .moved = {offload_module::attn_proj}, .block = gradient_block::attention});
-    if (k.fp8) out.add({.name = "context in 8 bits", .bytes = {.split = heads * v}});
-    if (k.flash && by.several && !by.stores_scores())
-      out.add({.name = "context in the layout of the samples", .bytes = {.split = 2 * heads * v}});
+    out.add({.name = "q, k, v",
+             .bytes = {.split = 2 * (heads * m.head_width + m.kv_heads * (m.head_width + v))},
+             .moved = {offload_module::core_attn},
+             .block = gradient_block::attention});
+    if (m.qk_norm > 0) out.add({.name = "normalised q and k", .bytes = {.split = (heads + m.kv_heads) * (2 * m.head_width + statistics)}});
   }
-  mask("mask of dropout 1");
-  auto const routed = has_experts(m, layer);
-  if (!m.parallel) {
-    out.add({.name = "input of norm 2", .bytes = {.whole = 2 * h}, .moved = {offload_module::mlp_norm}});
-    out.add({.name = "statistics of norm 2", .bytes = {.whole = statistics}});
-    out.add({.name = "output of norm 2",
-             .bytes = {.whole = (routed ? 2 : input) * h},
-             .recomputed = routed ? module_set{layernorm} : module_set{layernorm, mlp}});
-  }
-  mask("mask of dropout 2");
-  if (m.norms > 2) out.add({.name = "inputs of further norms", .bytes = {.whole = (m.norms - 2) * (2 * h + statistics)}});
-  if (!routed) {
-    out.add({.name = "first product",
-             .bytes = {.split = 2 * in * m.ffn},
-             .recomputed = {mlp},
-             .block = gradient_block::feed_forward,
-             .flops = 2 * in * h * m.ffn});
-    out.add({.name = "activation", .bytes = {.split = input * m.ffn}, .recomputed = {mlp}, .block = gradient_block::feed_forward});
-    return out;
-  }
+  add_megatron_scores(out, m, layer, by);
+  if (m.output_gate) out.add({.name = "gate of the output, and the output behind it", .bytes = {.split = 4 * heads * v}});
+  out.add({.name = "context", .bytes = {.split = 2 * heads * v}, .moved = {offload_module::attn_proj}, .block = gradient_block::attention});
+  if (k.fp8) out.add({.name = "context in 8 bits", .bytes = {.split = heads * v}});
+  if (k.flash && by.several && !by.stores_scores())
+    out.add({.name = "context in the layout of the samples", .bytes = {.split = 2 * heads * v}});
+}
+
+/// Router, routed experts, and those that every token visits.
+constexpr void add_megatron_experts(layer_tensors& out, transformer const& m, activation_setting const& by) {
+  using enum recompute_module;
+  auto const& k = by.kernels;
+  auto const h = m.hidden, in = m.gated ? std::int64_t{2} : std::int64_t{1};
+  std::int64_t const input = k.fp8 ? 1 : 2;
   auto const active = m.active_experts, width = active * m.expert_ffn;
   out.add({.name = "router", .bytes = {.whole = 12 * m.experts}, .recomputed = {moe}, .flops = 2 * h * m.experts});
   out.add({.name = "experts' inputs", .bytes = {.rows = input * active * h}, .recomputed = {moe}, .moved = {offload_module::expert_fc1}});
@@ -319,20 +306,56 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
            .recomputed = {shared_experts, moe},
            .flops = 2 * in * h * m.shared_ffn});
   out.add({.name = "shared experts' activation", .bytes = {.split = input * m.shared_ffn}, .recomputed = {shared_experts, moe}});
+}
+
+/// What Megatron-Core keeps.
+[[nodiscard]] constexpr layer_tensors megatron_tensors(transformer const& m, std::int64_t layer, activation_setting const& by) {
+  using enum recompute_module;
+  auto const& k = by.kernels;
+  layer_tensors out;
+  auto const h = m.hidden, in = m.gated ? std::int64_t{2} : std::int64_t{1};
+  std::int64_t const input = k.fp8 ? 1 : 2, statistics = m.norm_bias ? 8 : 4;  // of a matrix product, per value; of a norm, per row
+  auto const mask = [&](std::string_view name) {
+    if (k.hidden_dropout) out.add({.name = name, .bytes = {.whole = h}});
+  };
+  out.add({.name = "input of norm 1", .bytes = {.whole = 2 * h}, .moved = {offload_module::attn_norm}});
+  out.add({.name = "statistics of norm 1", .bytes = {.whole = statistics}});
+  out.add({.name = "output of norm 1", .bytes = {.whole = input * h}, .recomputed = {layernorm}, .moved = {offload_module::qkv_linear}});
+  add_megatron_attention(out, m, layer, by);
+  mask("mask of dropout 1");
+  auto const routed = has_experts(m, layer);
+  if (!m.parallel) {
+    out.add({.name = "input of norm 2", .bytes = {.whole = 2 * h}, .moved = {offload_module::mlp_norm}});
+    out.add({.name = "statistics of norm 2", .bytes = {.whole = statistics}});
+    out.add({.name = "output of norm 2",
+             .bytes = {.whole = (routed ? 2 : input) * h},
+             .recomputed = routed ? module_set{layernorm} : module_set{layernorm, mlp}});
+  }
+  mask("mask of dropout 2");
+  if (m.norms > 2) out.add({.name = "inputs of further norms", .bytes = {.whole = (m.norms - 2) * (2 * h + statistics)}});
+  if (!routed) {
+    out.add({.name = "first product",
+             .bytes = {.split = 2 * in * m.ffn},
+             .recomputed = {mlp},
+             .block = gradient_block::feed_forward,
+             .flops = 2 * in * h * m.ffn});
+    out.add({.name = "activation", .bytes = {.split = input * m.ffn}, .recomputed = {mlp}, .block = gradient_block::feed_forward});
+    return out;
+  }
+  add_megatron_experts(out, m, by);
   return out;
 }
 
 /// What PyTorch's autograd keeps of a layer of transformers or torchtune. A matrix that is trained keeps its input; a frozen one does not.
-[[nodiscard]] constexpr layer_tensors eager_tensors(transformer const& m, std::int64_t layer, activation_setting const& by) {
-  using enum recompute_module;
-  auto const& k = by.kernels;
-  layer_tensors out;
-  auto const h = m.hidden, heads = m.query_heads, d = m.head_width, v = value_width(m), e = k.value;
-  auto const all = by.is.what == trained::all, adapted = by.is.what == trained::low_rank;
-  auto const repeated = k.repeated_keys || by.stores_scores();
-  auto const compiled = by.count == tensor_count::compiled;
-  // a norm, and its output, which is the input of matrices: with sequence parallelism, PyTorch keeps it as it is gathered
-  auto const norm = [&](std::string_view in, std::string_view made, std::string_view statistics) {
+struct eager_counter {
+  transformer const& m;
+  activation_setting const& by;
+  layer_tensors out{};
+  std::int64_t h = m.hidden, heads = m.query_heads, d = m.head_width, v = value_width(m), e = by.kernels.value;
+  bool all = by.is.what == trained::all, compiled = by.count == tensor_count::compiled;
+
+  /// A norm, and its output, which is the input of matrices: with sequence parallelism, PyTorch keeps it as it is gathered.
+  constexpr void norm(std::string_view in, std::string_view made, std::string_view statistics) {
     if (compiled) {
       out.add({.name = in, .bytes = {.whole = e * h}});
     } else if (m.norm_bias) {
@@ -344,24 +367,30 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
       if (all) out.add({.name = made, .bytes = {.whole = e * h, .gathered = e * h}});
       out.add({.name = statistics, .bytes = {.whole = 4}});
     }
-  };
-  // adapters of `count` matrices of one input of a width, which `kept` says is kept anyway
-  auto const adapters = [&](std::string_view input, std::string_view inner, std::int64_t width, std::int64_t count, bool kept) {
-    if (!adapted) return;
+  }
+  /// Adapters of `count` matrices of one input of a width, which `kept` says is kept anyway.
+  constexpr void adapters(std::string_view input, std::string_view between, std::int64_t width, std::int64_t count, bool kept) {
+    if (by.is.what != trained::low_rank) return;
+    auto const& k = by.kernels;
     auto const x = k.adapter_value;
-    out.add({.name = inner, .bytes = {.split = count * x * by.is.rank}});
+    out.add({.name = between, .bytes = {.split = count * x * by.is.rank}});
     if (k.adapter_dropout)
       out.add({.name = input, .bytes = {.split = count * (x + 1) * width}});
     else if (x != e)
       out.add({.name = input, .bytes = {.split = count * x * width}});
     else if (!kept)
       out.add({.name = input, .bytes = {.split = x * width}});
-  };
-  norm("input of norm 1", "normalised values and output of norm 1", "statistics of norm 1");
-  if (is_linear(m, layer)) {
-    auto const& l = m.linear;
-    out.add({.name = "linear attention", .bytes = {.split = e * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))}});
-  } else {
+  }
+
+  /// Attention behind its norm.
+  constexpr void attention(std::int64_t layer) {
+    using enum recompute_module;
+    auto const repeated = by.kernels.repeated_keys || by.stores_scores();
+    if (is_linear(m, layer)) {
+      auto const& l = m.linear;
+      out.add({.name = "linear attention", .bytes = {.split = e * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))}});
+      return;
+    }
     adapters("inputs of the adapters of q, k, v", "inner values of the adapters of q, k, v", h, m.kv_rank > 0 ? 2 : 3, false);
     auto const kv = m.kv_rank > 0 || repeated ? heads : m.kv_heads;
     if (m.kv_rank > 0) out.add({.name = "latent vectors", .bytes = {.whole = (4 + 2 * e) * (m.q_rank + m.kv_rank)}});
@@ -383,10 +412,11 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
     if (compiled) out.add({.name = "context in the layout of the projection", .bytes = {.split = e * heads * v}});
     adapters("input of the projection's adapter", "inner values of the projection's adapter", heads * v, 1, !by.stores_scores());
   }
-  norm("input of norm 2", "normalised values and output of norm 2", "statistics of norm 2");
-  auto const in = m.gated ? std::int64_t{2} : std::int64_t{1};
-  auto const inner = [&](std::string_view gate_name, std::string_view name, std::string_view product, module_set modules,
-                         std::int64_t width, std::int64_t copies, bool rows) {
+
+  /// The inner activations of a feed-forward block, or of `copies` experts of a token.
+  constexpr void inner(std::string_view gate_name, std::string_view name, std::string_view product, module_set modules, std::int64_t width,
+                       std::int64_t copies, bool rows) {
+    auto const in = m.gated ? std::int64_t{2} : std::int64_t{1};
     auto const of = [&](std::int64_t tensors) {
       auto const bytes = e * tensors * width * copies;
       return rows ? tensor_bytes{.whole = bytes} : tensor_bytes{.split = bytes};
@@ -394,7 +424,7 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
     // Gate, silu and up, of which a compiler recomputes silu; or the input of an activation function, and what is inside it. The backward
     // pass has three gradients at once; if the last matrix is trained, its input is gone by then, which leaves two.
     auto const gate = m.gated && !compiled;
-    auto const before = m.gated ? 2 : k.composed_activation && !compiled ? 4 : 1;
+    auto const before = m.gated ? 2 : by.kernels.composed_activation && !compiled ? 4 : 1;
     if (gate)
       out.add(
           {.name = gate_name, .bytes = of(1), .recomputed = modules, .block = all ? gradient_block::none : gradient_block::feed_forward});
@@ -406,23 +436,36 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
     if (!all) return;
     auto const block = gate ? gradient_block::none : gradient_block::feed_forward;
     out.add({.name = product, .bytes = of(1), .recomputed = modules, .block = block});
-  };
-  if (!has_experts(m, layer)) {
-    adapters("inputs of the adapters of the first matrices", "inner values of the adapters of the first matrices", h, in, false);
-    inner("gate", "inner activations", "input of the last matrix", {mlp}, m.ffn, 1, false);
-    adapters("input of the last adapter", "inner values of the last adapter", m.ffn, 1, false);
-    return out;
   }
-  auto const active = m.active_experts;
-  out.add({.name = "router", .bytes = {.whole = 4 * m.experts + 12 * active + 4}, .recomputed = {moe}, .flops = 2 * h * m.experts});
-  // rows of the experts: inputs, outputs (for the gradients of the weights), weights, and three permutations
-  out.add({.name = "experts' rows", .bytes = {.rows = active * (e * h * (all ? 2 : 1) + e + 24)}, .recomputed = {moe}});
-  inner("gates of the experts", "inner activations of the experts", "inputs of the experts' last matrices", {experts, moe}, m.expert_ffn,
-        active, true);
-  if (m.shared_ffn > 0)
-    inner("gate of shared experts", "inner activations of shared experts", "input of the shared experts' last matrix",
-          {shared_experts, moe}, m.shared_ffn, 1, false);
-  return out;
+
+  /// The feed-forward block behind its norm.
+  constexpr void feed_forward(std::int64_t layer) {
+    using enum recompute_module;
+    auto const in = m.gated ? std::int64_t{2} : std::int64_t{1};
+    if (!has_experts(m, layer)) {
+      adapters("inputs of the adapters of the first matrices", "inner values of the adapters of the first matrices", h, in, false);
+      inner("gate", "inner activations", "input of the last matrix", {mlp}, m.ffn, 1, false);
+      adapters("input of the last adapter", "inner values of the last adapter", m.ffn, 1, false);
+      return;
+    }
+    auto const active = m.active_experts;
+    out.add({.name = "router", .bytes = {.whole = 4 * m.experts + 12 * active + 4}, .recomputed = {moe}, .flops = 2 * h * m.experts});
+    // rows of the experts: inputs, outputs (for the gradients of the weights), weights, and three permutations
+    out.add({.name = "experts' rows", .bytes = {.rows = active * (e * h * (all ? 2 : 1) + e + 24)}, .recomputed = {moe}});
+    inner("gates of the experts", "inner activations of the experts", "inputs of the experts' last matrices", {experts, moe}, m.expert_ffn,
+          active, true);
+    if (m.shared_ffn > 0)
+      inner("gate of shared experts", "inner activations of shared experts", "input of the shared experts' last matrix",
+            {shared_experts, moe}, m.shared_ffn, 1, false);
+  }
+};
+[[nodiscard]] constexpr layer_tensors eager_tensors(transformer const& m, std::int64_t layer, activation_setting const& by) {
+  eager_counter count{.m = m, .by = by};
+  count.norm("input of norm 1", "normalised values and output of norm 1", "statistics of norm 1");
+  count.attention(layer);
+  count.norm("input of norm 2", "normalised values and output of norm 2", "statistics of norm 2");
+  count.feed_forward(layer);
+  return count.out;
 }
 
 }  // namespace detail
