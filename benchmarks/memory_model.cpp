@@ -35,20 +35,35 @@ void print(char const* title, std::span<ballast_test::memory_row const> rows) {
   std::printf("\n");
 }
 
+/// The same row by the count that planners use by default, for comparison.
+std::int64_t simple_peak(ballast_test::peak_row const& row, bool last) {
+  using enum ballast::head_loss::kind;
+  auto by = row.by;
+  auto& m = by.model;
+  m.framework = ballast::framework_named("fused");
+  m.kernels = {};
+  if (m.loss.how != fused && m.loss.how != chunked) m.loss = {};
+  auto const stages = ballast::memory_of(row.model, by);
+  return (last ? stages.back() : ballast::largest_of(stages)).peak() + row.fixed;
+}
+
 /// Rows of which each part is computed. `last` means that the last stage was measured; otherwise it is the one that needs most.
 void print(char const* title, std::span<ballast_test::peak_row const> rows, bool last) {
-  std::printf("%s\n%-72s %8s %8s %8s %8s %9s %9s %8s\n", title, "GiB", "states", "kept", "rest", "extra", "computed", "measured", "error");
-  std::vector<double> errors;
+  std::printf("%s\n%-72s %8s %8s %8s %8s %9s %9s %8s %8s\n", title, "GiB", "states", "kept", "rest", "extra", "computed", "measured",
+              "error", "simple");
+  std::vector<double> errors, simple;
   for (auto const& row : rows) {
     auto const stages = ballast::memory_of(row.model, row.by, row.hopper);
     auto const& of = last ? stages.back() : ballast::largest_of(stages);
     auto const error = static_cast<double>(of.peak() + row.fixed) / static_cast<double>(row.peak) - 1;
     outside = outside || std::fabs(error) > row.window || (row.below && error > 0);
     errors.push_back(std::fabs(error));
+    auto const before = static_cast<double>(simple_peak(row, last)) / static_cast<double>(row.peak) - 1;
+    simple.push_back(std::fabs(before));
     auto const extra = of.extra[static_cast<std::size_t>(of.moment)];
-    std::printf("%-72.*s %8.3f %8.3f %8.3f %8.3f %9.3f %9.3f %+6.1f %% %s", static_cast<int>(row.name.size()), row.name.data(),
+    std::printf("%-72.*s %8.3f %8.3f %8.3f %8.3f %9.3f %9.3f %+6.1f %% %+6.0f %% %s", static_cast<int>(row.name.size()), row.name.data(),
                 in_gib(of.states), in_gib(of.kept), in_gib(of.workspace + of.inputs + of.gathered + row.fixed), in_gib(extra),
-                in_gib(of.peak() + row.fixed), in_gib(row.peak), 100 * error, to_string(of.moment).data());
+                in_gib(of.peak() + row.fixed), in_gib(row.peak), 100 * error, 100 * before, to_string(of.moment).data());
     if (row.between_steps > 0) {
       auto const between = static_cast<double>(of.between_steps()) / static_cast<double>(row.between_steps) - 1;
       outside = outside || std::fabs(between) > row.window_between;
@@ -57,7 +72,9 @@ void print(char const* title, std::span<ballast_test::peak_row const> rows, bool
     std::printf("\n");
   }
   std::sort(errors.begin(), errors.end());
-  std::printf("median error %.1f %%, worst %.1f %%\n\n", 100 * errors[errors.size() / 2], 100 * errors.back());
+  std::sort(simple.begin(), simple.end());
+  std::printf("median error %.1f %%, worst %.1f %%; simple count: %.1f %%, worst %.1f %%\n\n", 100 * errors[errors.size() / 2],
+              100 * errors.back(), 100 * simple[simple.size() / 2], 100 * simple.back());
 }
 
 /// Processor time of a question, the least of seven runs.
