@@ -55,12 +55,16 @@ TEST_CASE("check-config: what is named best is never behind the setting") {
   for (std::string const batch : {"16", "64"}) {
     in.file("run.sh", "torchrun pretrain_gpt.py --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 8 --bf16 " +
                           ("--use-distributed-optimizer --seq-length 4096 --micro-batch-size 1 --global-batch-size " + batch));
-    auto const is = judged(in, "run.sh --gpus 4 --model llama-3.1-8b --memory 70000Mi");
-    CHECK((is["fits"] == true && is["chunks"] == 2));
-    CHECK(is["better"]["modelled_step_ms"] <= is["modelled_step_ms"]);
-    CHECK(is["best"]["modelled_step_ms"] <= is["better"]["modelled_step_ms"]);
-    CHECK(in.ballast("check-config run.sh --gpus 4 --model llama-3.1-8b --memory 70000Mi").out.find(": this setting is as good.\n") !=
-          std::string::npos);
+    for (std::string const memory : {"70000Mi", "100Gi"}) {  // hardly enough, and enough
+      auto const asked = "run.sh --gpus 4 --model llama-3.1-8b --memory " + memory;
+      auto const is = judged(in, asked);
+      CHECK((is["fits"] == true && is["chunks"] == 2));
+      CHECK(is["better"]["modelled_step_ms"] <= is["modelled_step_ms"]);
+      CHECK(is["best"]["modelled_step_ms"] <= is["better"]["modelled_step_ms"]);
+      auto const as_good = is["better"]["modelled_step_ms"] == is["modelled_step_ms"];
+      CHECK(as_good == (memory == "70000Mi"));
+      CHECK((in.ballast("check-config " + asked).out.find(": this setting is as good.\n") != std::string::npos) == as_good);
+    }
   }
 }
 

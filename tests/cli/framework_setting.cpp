@@ -519,10 +519,12 @@ TEST_CASE("framework_setting: torchtitan's defaults, cuts, old and new names") {
         std::string::npos);
 }
 
-// Written from the tables of docs/footprint.md and of the frameworks' pages; 4 GiB are those that no setting says.
+// Written from the tables of docs/footprint.md and of the frameworks' pages. What a process has beside tensors is fitted: the two dense
+// rows of ms-swift that train everything on the device leave 5.9 and 4.4 GiB.
 TEST_CASE("framework_setting: published settings need the published memory") {
   auto const check = [](char const* what, imported_setting const& of, double published, double window) {
-    auto const gib = static_cast<double>(most_bytes(of) + ballast_test::fixed_bytes) / ballast_test::gib;
+    constexpr std::int64_t beside_tensors = std::int64_t{5} << 30;
+    auto const gib = static_cast<double>(most_bytes(of) + beside_tensors) / ballast_test::gib;
     CAPTURE(what, gib, published);
     CHECK(std::abs(gib / published - 1) <= window);
   };
@@ -553,8 +555,7 @@ TEST_CASE("framework_setting: published settings need the published memory") {
                      "--sequence_parallel true --expert_model_parallel_size 4 --max_length 8192 --global_batch_size 4"),
         76, 0.15);
   check("30B-A3B, LoRA",
-        swift("qwen3-30b-a3b", 4, full + "--expert_model_parallel_size 4 --tuner_type lora --lora_rank 32 --max_length 8192"), 49,
-        0.2);  // of a total of the process; what it has beside tensors is not the same 4 GiB in all
+        swift("qwen3-30b-a3b", 4, full + "--expert_model_parallel_size 4 --tuner_type lora --lora_rank 32 --max_length 8192"), 49, 0.15);
   auto const deepspeed = [](char const* model, std::int64_t gpus, std::string const& flags) {
     return read("NPROC_PER_NODE=" + std::to_string(gpus) +
                     " swift sft --model X --tuner_type full --packing true --gradient_accumulation_steps 2 " + flags,
@@ -595,7 +596,10 @@ TEST_CASE("framework_setting: published settings need the published memory") {
   auto const large =
       titan("405B", 512, "local_batch_size = 32\nseq_len = 8192", "tensor_parallel_degree = 8\npipeline_parallel_degree = 8", all);
   CHECK((large.setting.micro_batches == 32 && large.setting.model.spread.data == 8 && large.setting.gpus() == 512));
-  CHECK(static_cast<double>(most_bytes(large)) / ballast_test::gib < 82.5);  // measured with micro-batches of four sequences
+  auto const measured = titan("405B", 512, "local_batch_size = 32\nseq_len = 8192",
+                              "tensor_parallel_degree = 8\npipeline_parallel_degree = 8\npipeline_parallel_microbatch_size = 4", all);
+  CHECK(measured.setting.micro_batches == 8);
+  CHECK(std::abs(static_cast<double>(most_bytes(measured)) / ballast_test::gib / 82.5 - 1) <= 0.15);  // with the cut of later versions
 }
 
 }  // namespace test_cli_framework_setting

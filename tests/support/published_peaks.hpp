@@ -124,7 +124,8 @@ struct run_flags {
           .expert_ffn = 1024,
           .shared_ffn = 1024,
           .expert_layers = ballast::layer_set::from(3),
-          .mtp_layers = mtp};
+          .mtp_layers = mtp,
+          .router_bias = true};
 }
 
 /// The 31 rows that the model was built with.
@@ -258,7 +259,8 @@ struct run_flags {
                             .active_experts = 4,
                             .expert_ffn = 1024,
                             .shared_ffn = 1024,
-                            .expert_layers = layer_set::from(1)};
+                            .expert_layers = layer_set::from(1),
+                            .router_bias = true};
   add("latent attention, Megatron-FSDP, EP 2, overlap", sharded,
       {.expert = 2,
        .expert_tensor = 1,
@@ -393,7 +395,8 @@ struct run_flags {
                               .active_experts = 6,
                               .expert_ffn = 1408,
                               .shared_ffn = 2816,
-                              .expert_layers = layer_set::from(1)};
+                              .expert_layers = layer_set::from(1),
+                              .router_bias = true};
   adam.state.optimizer = 8;  // float32 parameters, moments in 16 bits
   run_flags eight{.tensor = 2,
                   .expert = 8,

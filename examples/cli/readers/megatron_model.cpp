@@ -70,6 +70,7 @@ void read_attention(setting_table& in, ballast::transformer& model) {
     model.head_width = in.number_or("qk_head_dim", 128) + model.rope_width;
     model.v_width = in.number_or("v_head_dim", 128);
     model.kv_heads = model.query_heads;
+    model.qk_norm = 0;  // qk_layernorm then means the norms of the latent vectors, which are counted with them
   }
   auto const window = in.list("window_size");
   if (!window.empty() && window[0] != "-1") {
