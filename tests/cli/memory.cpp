@@ -75,7 +75,8 @@ TEST_CASE("memory: names the option that is wrong") {
   } const cases[] = {
       {"llama-3.1-8b --tokens 4096 --framework megatorn",
        "--framework megatorn: expected one of megatron, torchtitan, torchtune, transformers, axolotl, deepspeed; did you mean megatron?"},
-      {"llama-3.1-8b --tokens 4096 --compiled", "--compiled: is for trainers on PyTorch, and megatron is none"},
+      {"llama-3.1-8b --tokens 4096 --compiled",
+       "--compiled: is for trainers whose kernels torch.compile makes, as transformers; those of megatron are fused already"},
       {"llama-3.1-8b --tokens 4096 --zero 4", "--zero 4: expected a ZeRO stage from 0 to 3"},
       {"llama-3.1-8b --tokens 4096 --tp 3", "--tp 3: must divide the 32 query heads of llama-3.1-8b"},
       {"llama-3.1-8b --tokens 4096 --recompute everything", "everything"},

@@ -26,6 +26,11 @@ TEST_CASE("device: the datasheets, dense bfloat16") {
   CHECK(refusal([] { return device_named("H100"); }) == "no device \"H100\"; there are v100, a100, h100, h200, b200");
 }
 
+TEST_CASE("device: all but V100 and A100 are a Hopper or later, devices of one's own too") {
+  for (auto const& d : devices) CHECK(is_hopper(d) == (d.name != "v100" && d.name != "a100"));
+  CHECK(is_hopper(device{.name = "mine"}));
+}
+
 TEST_CASE("device: modelled time") {
   CHECK(std::fabs(modelled_ms(989.4e12, device_named("h100"), 0.5) - 2000) < 1e-9);
   CHECK(modelled_ms(0, device_named("h100"), 1) == 0);

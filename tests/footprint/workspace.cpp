@@ -63,4 +63,20 @@ TEST_CASE("workspace_bytes: experts, sequence parallelism, dummy gradients") {
   CHECK(refusal([&] { return workspace_bytes(model, with({.engine = false}), large); }) == "the workspace reaches 2^63 bytes");
 }
 
+TEST_CASE("memory_for_stages: what workspace and inputs leave, and 0 where they leave nothing") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  batch_shape const batch{.tokens = 8192, .squares = 8192 * 8192};
+  auto by = with({.loader_mask = true}, {.context = 2, .data = 2});
+  CHECK(input_bytes(by, batch).value == (28 * 8192 + 8192 * 8192) / 2);
+  auto const aside = workspace_bytes(model, by, batch) + input_bytes(by, batch).value;
+  CHECK(memory_for_stages(aside + 1000, model, by, batch) == 1000);
+  CHECK(memory_for_stages(aside, model, by, batch) == 0);
+  CHECK(memory_for_stages(0, model, by, batch) == 0);
+  CHECK(memory_for_stages(aside + 1000, model, by, batch, false) > 1000);  // smaller workspaces before Hopper
+  by.framework = ballast::framework_named("eager");
+  CHECK(input_bytes(by, batch).value == 16 * 8192 / 2);  // no mask
+  CHECK(memory_for_stages(1000, model, {}, batch) == 1000);
+  CHECK_FALSE(input_bytes(with({.loader_mask = true}), {.tokens = std::int64_t{1} << 62, .squares = 0}).fits());
+}
+
 }  // namespace test_footprint_workspace

@@ -975,7 +975,7 @@ class Model(unittest.TestCase):
 
     def test_parts_that_are_none(self):
         for parts, sentence in (
-            ({"foo": 1}, 'parts["foo"] is none of states'),
+            ({"foo": 1}, 'parts["foo"] is not one of states'),
             ({"head": 1.5}, 'parts["head"] = 1.5 must be an integer'),
             ({"kept": -1}, 'parts["kept"] = -1 must be an integer'),
             ({"states": 1, "parameters": 1}, "counted twice"),

@@ -55,7 +55,8 @@ struct memory_arguments {
   auto by = a.setting;
   auto& m = by.model;
   m.framework = ballast::framework_named(a.compiled ? "compiled" : of.framework);
-  if (a.compiled && of.framework == "megatron") throw bad_input("--compiled: is for trainers on PyTorch, and megatron is none");
+  if (a.compiled && of.framework == "megatron")
+    throw bad_input("--compiled: is for trainers whose kernels torch.compile makes, as transformers; those of megatron are fused already");
   m.loss = a.loss.value_or(of.loss);
   m.optimizer = a.optimizer.value_or(ballast::optimizer_named(of.optimizer));
   m.kernels = of.kernels;

@@ -303,7 +303,7 @@ def compare(snapshot: Mapping[str, Any] | Peak, parts: Mapping[str, int]) -> Com
     known = ("states", *_STATES, "workspace", "kept", *_MOMENTS)
     for name, value in parts.items():
         if name not in known:
-            raise ValueError(f'parts["{name}"] is none of {", ".join(known)}')
+            raise ValueError(f'parts["{name}"] is not one of {", ".join(known)}')
         if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:
             raise ValueError(f'parts["{name}"] = {value!r} must be an integer from 0, in bytes')
     if "states" in parts and any(name in parts for name in _STATES):

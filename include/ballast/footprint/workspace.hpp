@@ -104,6 +104,8 @@ class weight_shapes {
 /// @param has     what the stage has
 /// @return bytes; 0 unless the framework counts as Megatron-Core does
 /// @throws invalid_input if the bytes reach 2^63
+/// @par Complexity
+/// O(1).
 /// @par Source
 /// PyTorch `getChosenWorkspaceSize`; Transformer Engine `get_cublas_workspace_size_bytes`, `get_multi_stream_cublas_workspace`,
 /// `get_dummy_wgrad`; NVIDIA/Megatron-LM `DotProductAttention.forward`, `tensor_parallel/layers.py`.
@@ -133,7 +135,11 @@ class weight_shapes {
 /// data loader's mask.
 /// @param by     how the model is trained
 /// @param batch  a micro-batch on the devices of a context-parallel group
-/// @return bytes, or `checked::none`; 0 for `tensor_count::table`
+/// @return bytes, or `checked::none` from 2^63 on; 0 for `tensor_count::table`
+/// @par Complexity
+/// O(1).
+/// @par Source
+/// NVIDIA/Megatron-LM, `get_batch`; trainers on PyTorch pass ids and labels (docs/memory-model.md).
 [[nodiscard]] constexpr checked input_bytes(model_setting const& by, batch_shape const& batch) {
   if (by.framework.count == tensor_count::table) return checked(0);
   auto const megatron = by.framework.count == tensor_count::megatron;
@@ -150,6 +156,8 @@ class weight_shapes {
 /// @param hopper  as for `workspace_bytes`
 /// @return bytes, at least 0
 /// @throws invalid_input as `workspace_bytes`
+/// @par Complexity
+/// O(1).
 [[nodiscard]] constexpr std::int64_t memory_for_stages(std::int64_t memory, transformer const& model, model_setting const& by,
                                                        batch_shape const& batch, bool hopper = true) {
   auto const aside = checked(workspace_bytes(model, by, batch, hopper)) + input_bytes(by, batch);
