@@ -5,6 +5,7 @@
 #include "support/refusal.hpp"
 
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,30 @@ TEST_CASE("layer_evaluator: work becomes time and units become bytes, each round
   CHECK(slow(big, {}, {.tokens = 1 << 10}).forward == 384307040099935626);  // 2^60 * 10^6 / 3000001
 }
 
+TEST_CASE("layer_evaluator: each part of a layer pays its constant once in a micro-batch", "[property]") {
+  std::mt19937 rng(3);
+  auto const number = [&] { return static_cast<std::int64_t>(rng() % 50); };
+  auto const any = [&] { return batch_cost{number(), number(), number(), number()}; };
+  layer_evaluator const plain(layer_rates{});
+  for (int round = 0; round < 50; ++round) {
+    layer of{.name = "block", .forward = any(), .backward = any(), .options = {{}}, .working = any(), .buffers = 5, .boundary = any()};
+    of.options[0] = {.recomputed = recomputation::full, .bytes = any(), .work = any()};
+    batch_shape const batch{number(), number(), number()};
+    auto without = of;
+    for (auto* const cost :
+         {&without.forward, &without.backward, &without.working, &without.boundary, &without.options[0].bytes, &without.options[0].work})
+      cost->per_batch = 0;
+    auto const paid = plain(of, of.options[0], batch), free = plain(without, without.options[0], batch);
+    CHECK(paid.forward - free.forward == of.forward.per_batch);
+    CHECK(paid.backward - free.backward == of.backward.per_batch);
+    CHECK(paid.time == paid.forward + paid.backward);
+    CHECK(paid.recompute - free.recompute == of.options[0].work.per_batch);
+    CHECK(paid.bytes - free.bytes == of.options[0].bytes.per_batch);
+    CHECK(paid.working - free.working == of.working.per_batch);
+    CHECK(of.costs_as(without) == (of == without));
+  }
+}
+
 TEST_CASE("layer_evaluator: what makes no sense throws, and so does what comes near to 2^63") {
   auto const thrown = [](std::vector<layer> const& layers, std::int64_t tokens, layer_rates const& rates = {}) {
     return refusal([&] {
@@ -57,10 +82,19 @@ TEST_CASE("layer_evaluator: what makes no sense throws, and so does what comes n
   bad = of;
   bad.options[1].work.per_square = -1;
   CHECK(thrown({bad}, 1) == "layer \"block\" has a negative cost, or brings a sum to 2^63");
+  bad = of;
+  bad.forward.per_batch = -1;
+  CHECK(thrown({bad}, 1) == "layer \"block\" has a negative cost, or brings a sum to 2^63");
+  bad.forward.per_batch = bad.backward.per_batch = std::int64_t{1} << 62;
+  CHECK(thrown({bad}, 1) == "layer \"block\" has a negative cost, or brings a sum to 2^63");
   // forward, backward and all options together: 19 a token, 10 bytes of it
   auto const most = (std::int64_t{1} << 58) - 1;
   CHECK(thrown({of}, most / 19) == "accepted");
   CHECK(thrown({of}, most / 19 + 1) == "layer \"block\" brings the nanoseconds of the largest micro-batch to 2^58 or more");
+  bad = of;  // the constant counts with what tokens cost
+  bad.backward.per_batch = most - 19 * 1000;
+  CHECK(thrown({bad}, 1000) == "accepted");
+  CHECK(thrown({bad}, 1001) == "layer \"block\" brings the nanoseconds of the largest micro-batch to 2^58 or more");
   CHECK(thrown({of}, most / 10 + 1, {.work_per_ms = 1'000'000'000}) ==
         "layer \"block\" brings the bytes of the largest micro-batch to 2^58 or more");
   CHECK(thrown({of}, 1 << 20, {.link_bytes_per_ms = 1}) == "accepted");

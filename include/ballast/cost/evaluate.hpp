@@ -167,10 +167,10 @@ class layer_evaluator {
       auto const add = [&](batch_cost& sum, batch_cost const& more) {
         auto const both = [](std::int64_t a, std::int64_t b) { return checked(a) + checked(b); };
         auto const token = both(sum.per_token, more.per_token), square = both(sum.per_square, more.per_square),
-                   tile = both(sum.per_tile, more.per_tile);
-        require(token.fits() && square.fits() && tile.fits(),
+                   tile = both(sum.per_tile, more.per_tile), batch = both(sum.per_batch, more.per_batch);
+        require(token.fits() && square.fits() && tile.fits() && batch.fits(),
                 [&] { return "layer \"" + l.name + "\" has a negative cost, or brings a sum to 2^63"; });
-        sum = {token.value, square.value, tile.value};
+        sum = {token.value, square.value, tile.value, batch.value};
       };
       auto const fits = [&](batch_cost const& cost, detail::layer_rate const& rate, char const* what) {
         require(cost.fits(largest) && rate.fits(cost(largest)),

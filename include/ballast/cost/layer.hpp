@@ -5,6 +5,7 @@
 #include <ballast/cost/parallelism.hpp>
 #include <ballast/cost/recompute_modules.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -27,29 +28,51 @@ struct batch_shape {
   friend constexpr bool operator==(batch_shape const&, batch_shape const&) = default;
 };
 
-/// @brief A cost of a micro-batch that is linear in its tokens, squares and tiles.
+/// @brief A cost of a micro-batch: linear in its tokens, squares and tiles, and a constant that each micro-batch pays once.
+///
+/// A micro-batch that is trained in chunks pays the constant in each of them, and ranks that share a micro-batch pay it on each of them.
 struct batch_cost {
   std::int64_t per_token = 0;   ///< units per token, not negative
   std::int64_t per_square = 0;  ///< units per squared token, not negative
   std::int64_t per_tile = 0;    ///< units per tile, not negative
+  std::int64_t per_batch = 0;   ///< units per micro-batch, whatever its size, not negative: weights read, their gradients added
 
   /// @brief The cost of a micro-batch. @param of the micro-batch, with `fits(of)`
   [[nodiscard]] constexpr std::int64_t operator()(batch_shape const& of) const noexcept { return over(of.tokens, of.squares, of.tiles); }
   /// @brief Whether the cost is below 2^63. @param of the micro-batch
   [[nodiscard]] constexpr bool fits(batch_shape const& of) const noexcept {
-    return (checked(per_token) * checked(of.tokens) + checked(per_square) * checked(of.squares) + checked(per_tile) * checked(of.tiles))
+    return (checked(per_token) * checked(of.tokens) + checked(per_square) * checked(of.squares) + checked(per_tile) * checked(of.tiles) +
+            checked(per_batch))
         .fits();
   }
   /// @brief The cost over numbers of any kind, as in `over(symbolic::of(0), symbolic::of(1), symbolic::of(2))`: no sum is checked.
-  /// @tparam Number  what a 64-bit integer can be multiplied with
+  /// @tparam Number  what a 64-bit integer can be multiplied with and turned into
   /// @param tokens, squares, tiles  of the micro-batch
   template <class Number>
   [[nodiscard]] constexpr Number over(Number const& tokens, Number const& squares, Number const& tiles) const {
-    return per_token * tokens + per_square * squares + per_tile * tiles;
+    return per_token * tokens + per_square * squares + per_tile * tiles + Number(per_batch);
+  }
+  /// @brief The cost of micro-batches that differ in their tiles alone, by tile. @param tile tokens and squares of a tile, with
+  /// `fits(tile)`
+  [[nodiscard]] constexpr batch_cost by_tile(batch_shape const& tile) const noexcept {
+    return {.per_tile = (*this)(tile)-per_batch, .per_batch = per_batch};
+  }
+  /// @brief Whether no coefficient is less than that of another cost. @param other a cost
+  [[nodiscard]] constexpr bool covers(batch_cost const& other) const noexcept {
+    return per_token >= other.per_token && per_square >= other.per_square && per_tile >= other.per_tile && per_batch >= other.per_batch;
   }
   /// @brief The sum of two costs. @param a a cost @param b another; each sum of coefficients must be below 2^63
   friend constexpr batch_cost operator+(batch_cost const& a, batch_cost const& b) noexcept {
-    return {a.per_token + b.per_token, a.per_square + b.per_square, a.per_tile + b.per_tile};
+    return {a.per_token + b.per_token, a.per_square + b.per_square, a.per_tile + b.per_tile, a.per_batch + b.per_batch};
+  }
+  /// @brief A cost several times. @param times not negative @param of the cost; each product must be below 2^63
+  friend constexpr batch_cost operator*(std::int64_t times, batch_cost const& of) noexcept {
+    return {times * of.per_token, times * of.per_square, times * of.per_tile, times * of.per_batch};
+  }
+  /// @brief Of each coefficient the larger one: no micro-batch costs more by `a` or by `b`. @param a a cost @param b another
+  friend constexpr batch_cost most_of(batch_cost const& a, batch_cost const& b) noexcept {
+    return {(std::max)(a.per_token, b.per_token), (std::max)(a.per_square, b.per_square), (std::max)(a.per_tile, b.per_tile),
+            (std::max)(a.per_batch, b.per_batch)};
   }
   friend constexpr bool operator==(batch_cost const&, batch_cost const&) = default;
 };
@@ -99,13 +122,10 @@ struct layer {
   batch_cost boundary{};     ///< data sent to the next layer: bytes, or units of them (`layer_rates`)
   std::vector<layer_traffic> exchanges{};  ///< what the layer exchanges with other devices of its stage, and of other ranks
 
-  /// @brief Appends an option if it is the first, or keeps fewer bytes per token, square or tile than the last.
+  /// @brief Appends an option if it is the first, or keeps fewer bytes per token, square, tile or micro-batch than the last.
   /// @param option  an option that keeps less memory and costs more work than the last one
   void add(layer_option const& option) {
-    auto const saves = [&](batch_cost const& than) {
-      return option.bytes.per_token < than.per_token || option.bytes.per_square < than.per_square || option.bytes.per_tile < than.per_tile;
-    };
-    if (options.empty() || saves(options.back().bytes)) options.push_back(option);
+    if (options.empty() || !option.bytes.covers(options.back().bytes)) options.push_back(option);
   }
   /// @brief Whether a layer is the same but for its name. @param other a layer
   [[nodiscard]] bool costs_as(layer const& other) const {

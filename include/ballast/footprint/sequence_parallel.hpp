@@ -152,8 +152,9 @@ template <class = when_called>
   for (auto const& l : layers) {
     auto const full = l.options.size() > 1 && again-- > 0;
     auto const& kept = (full ? l.options.back() : l.options.front()).bytes;
-    auto const more = checked(l.working.per_token) * checked(batch.tokens) + checked(l.buffers);
-    bytes = bytes + checked(l.state) + checked(kept.per_token) * checked(batch.tokens);
+    auto const of = [&](batch_cost const& cost) { return checked(cost.fits(batch) ? cost(batch) : checked::none); };
+    auto const more = of(l.working) + checked(l.buffers);
+    bytes = bytes + checked(l.state) + of(kept);
     if (!more.fits() || more.value > working.value) working = more;
   }
   auto const all = bytes + working;

@@ -13,7 +13,6 @@
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/trainable.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -80,7 +79,7 @@ struct layer_maker {
       batch_shape const sample{.tokens = tile, .squares = tile * tile, .tiles = 0};
       require(c.fits(sample),
               [&] { return "body.positions = " + std::to_string(tile) + " bring a layer's cost of a tile to 2^63 or more"; });
-      return batch_cost{.per_tile = c(sample)};
+      return c.by_tile(sample);
     };
     auto const by_token = [&](std::int64_t cost) { return of({.per_token = divide_up(cost, by.spread.context)}); };
     auto states = layer_states(model, which, by.optimizer, is);
@@ -113,8 +112,7 @@ struct layer_maker {
       auto const all = share(tensors.kept({}).on(by.spread, expert_tensor));
       batch_cost repeated, returned, here;
       auto const raise = [](batch_cost& to, batch_cost const& most, batch_cost const& least) {
-        to = {(std::max)(to.per_token, most.per_token - least.per_token), (std::max)(to.per_square, most.per_square - least.per_square),
-              (std::max)(to.per_tile, most.per_tile - least.per_tile)};
+        to = most_of(to, {most.per_token - least.per_token, most.per_square - least.per_square, most.per_tile - least.per_tile});
       };
       for (auto const& o : options) {
         auto const held = share(o.bytes), kept = o.full ? held : share(tensors.kept(o.modules).on(by.spread, expert_tensor));
@@ -124,8 +122,7 @@ struct layer_maker {
       }
       auto again = repeated + returned + returned + returned + here;
       if (beside && counted.stores_scores()) again = again + share(tensor_bytes{.scores = 2 * model.query_heads}.on(by.spread));
-      out.working = {(std::max)(a.per_token, b.per_token) + again.per_token, (std::max)(a.per_square, b.per_square) + again.per_square,
-                     (std::max)(a.per_tile, b.per_tile) + again.per_tile};
+      out.working = most_of(a, b) + again;
     }
     if (!backward) return out.add({});
     for (auto const& o : options)

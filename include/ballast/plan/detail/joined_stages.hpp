@@ -99,10 +99,7 @@ template <class = when_called>
         e.when = exchange_phase::backward;
         exchange(e);
       }
-      auto const larger = [&](layer const& w) {
-        auto const &a = w.working, &b = of.working;
-        return a.per_token >= b.per_token && a.per_square >= b.per_square && a.per_tile >= b.per_tile && w.buffers >= of.buffers;
-      };
+      auto const larger = [&](layer const& w) { return w.working.covers(of.working) && w.buffers >= of.buffers; };
       if (std::none_of(stage.working.begin(), stage.working.end(), larger))
         stage.working.push_back({.name = {}, .options = {}, .working = of.working, .buffers = of.buffers});
     }

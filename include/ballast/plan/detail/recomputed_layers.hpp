@@ -67,8 +67,7 @@ template <class = when_called>
         if ((again.what == block && n < unit) || (again.what == alternate && n % unit == unit - 1)) take_last(recomputation::full);
         if (again.what == uniform && n % unit != 0) taken.bytes = {};
         if (again.what == uniform && n % unit == 0) {
-          auto const together = static_cast<std::int64_t>((std::min)(unit, end - i));
-          l.working = {together * l.working.per_token, together * l.working.per_square, together * l.working.per_tile};
+          l.working = static_cast<std::int64_t>((std::min)(unit, end - i)) * l.working;
         }
         if (again.what == products && taken.bytes != batch_cost{})
           taken = kept_products(model, static_cast<std::int64_t>(i - first), by.model);
