@@ -17,6 +17,7 @@
 
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/calibration.hpp>
+#include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/collective.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/degree_cost.hpp>

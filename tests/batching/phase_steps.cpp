@@ -194,7 +194,7 @@ TEST_CASE("phase_steps: refuses bad input") {
           return plan({1, 1}, {.capacity = 5}, [](std::int64_t i) { return numbers(static_cast<std::size_t>(i) + 1, 1); });
         }) == "sample 1 has 2 costs, not 1");
   CHECK(refusal([&] { return plan({1}, {.capacity = 5}, zero); }) ==
-        "lengths[0] = 1 has cost 0, which is not positive or brings the sum of costs too near to 2^63");
+        "lengths[0] = 1 has cost 0, which is not positive or brings the sum of costs too near to 2^63; count costs in a larger unit");
 }
 
 }  // namespace test_batching_phase_steps

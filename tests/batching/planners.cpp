@@ -199,7 +199,8 @@ TEST_CASE("the price of a micro-batch and of a step enters value and bound, and 
   CHECK(refused(0, -7) == "cost_per_step = -7 must not be negative");
   CHECK(refused(0, 0, 1001) == "least_fill = 1001 must be at most 1000");
   CHECK(refused(std::int64_t{1} << 60, 9) ==
-        "cost_per_micro_batch = 1152921504606846976 and cost_per_step = 9 bring the cost of 3 samples too near to 2^63");
+        "cost_per_micro_batch = 1152921504606846976 and cost_per_step = 9 bring the cost of 3 samples too near to 2^63; count costs in a "
+        "larger unit");
   CHECK(refused(0, std::int64_t{1} << 59).find("too near to 2^63") != std::string::npos);
   CHECK(refused(std::int64_t{1} << 58, std::int64_t{1} << 57) == "accepted");
 }

@@ -426,7 +426,7 @@ TEST_CASE("deal_steps of measures: refusals name the argument, the index and the
         "measures[1][0] = -4 must not be negative");
   CHECK(refusal([&] {
           return ballast::deal_steps(packs_of({{0}}), {tiles, tokens}, good, [](std::span<std::int64_t const> row) { return row[0] - 2; });
-        }) == "sample 0 has cost -1, which is negative or brings the sum of costs too near to 2^63");
+        }) == "sample 0 has cost -1, which is negative or brings the sum of costs too near to 2^63; count costs in a larger unit");
 }
 
 }  // namespace test_batching_vector_steps

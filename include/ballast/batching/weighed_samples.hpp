@@ -50,7 +50,7 @@ namespace detail {
   auto const count = static_cast<std::int64_t>(o.left_over == left_over::repeat ? n + o.ranks * o.micro_batches : n);
   require(o.cost_per_micro_batch <= most / 2 / count && o.cost_per_step <= most / 2 / turns, [&] {
     return sentence("cost_per_micro_batch = ", o.cost_per_micro_batch, " and cost_per_step = ", o.cost_per_step, " bring the cost of ", n,
-                    " samples too near to 2^63");
+                    " samples too near to 2^63; count costs in a larger unit");
   });
   return most - o.cost_per_micro_batch * count - o.cost_per_step * turns;
 }
@@ -102,7 +102,7 @@ inline void add_up_costs(weighed_samples& samples, batching_options const& o) {
     auto const c = samples.cost[i];
     require(c > 0 && c <= most - samples.all_cost, [&] {
       return sentence(entry("lengths", i, samples.tokens[i]), " has cost ", c,
-                      ", which is not positive or brings the sum of costs too near to 2^63");
+                      ", which is not positive or brings the sum of costs too near to 2^63; count costs in a larger unit");
     });
     samples.all_cost += c;
     samples.most_expensive = (std::max)(samples.most_expensive, c);
@@ -142,8 +142,9 @@ void require_fit(weighed_samples const& samples, batching_options const& o, std:
   auto const n = samples.size();
   require(n < (std::numeric_limits<Index>::max)(), [&] { return sentence(n, " samples need a 64-bit index: call with <std::uint64_t>"); });
   require_room(samples, o, most_ranks_shared, why);
-  require(samples.all_cost <= most_cost(n, o),
-          [&] { return sentence("the sum of costs, ", samples.all_cost, ", is too near to 2^63 for these options"); });
+  require(samples.all_cost <= most_cost(n, o), [&] {
+    return sentence("the sum of costs, ", samples.all_cost, ", is too near to 2^63 for these options; count costs in a larger unit");
+  });
 }
 
 }  // namespace detail

@@ -6,12 +6,14 @@
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/certificate.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/executor.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
 #include <ballast/packing/bounds.hpp>
@@ -42,6 +44,22 @@ struct data_plan_options {
   std::vector<std::int64_t> others{};
   std::uint64_t max_samples = 0;  ///< most samples in a micro-batch, a piece of a sample being one; 0 = no limit
 };
+
+/// @brief Adds what a micro-batch costs beside its samples to the options of a plan: for planners that take `chain_cost::tokens` as the
+/// cost of a sample, such as `plan_rest` and `training_run`.
+/// @param options  options whose fixed costs are in units of the cost
+/// @param cost     the cost of a chain of layers
+/// @return the options, for `plan_data` and all that follows it: reports, comparisons, plans of the rest
+/// @throws invalid_input if the sum of both constants reaches 2^63
+[[nodiscard]] inline data_plan_options with_constant(data_plan_options options, chain_cost const& cost) {
+  auto& constant = options.steps.cost_per_micro_batch;
+  auto const sum = checked(constant) + checked(cost.per_micro_batch);
+  require(sum.fits(), [&] {
+    return sentence("cost_per_micro_batch = ", constant, " and ", cost.per_micro_batch, " units of the layers are negative, or reach 2^63");
+  });
+  constant = sum.value;
+  return options;
+}
 
 /// @brief The plan of an epoch, with its bounds.
 /// @tparam Index  type of the sample indices and pack numbers
@@ -206,6 +224,28 @@ template <index_type Index = std::uint32_t, length_range R, executor Executor = 
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, transformer const& model,
                                          search_limits const& limits = {}, Executor const& execute = {}) {
   return plan_data<Index>(lengths, options, sample_cost(model), limits, execute);
+}
+
+/// @brief Plans an epoch for a chain of layers: `plan_data` under the cost of its samples and of its micro-batches.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Executor  an `executor`
+/// @param lengths  tokens of each sample
+/// @param options  as for the other overload; fixed costs are in units of `cost`
+/// @param cost     such as `chain_cost_of(layers, {.tokens = capacity}, rates)`
+/// @param limits   as for the other overload
+/// @param execute  as for the other overload
+/// @return the plan
+/// @throws invalid_input as the other overload, with `with_constant`
+/// @par Complexity
+/// As the other overload.
+/// @par Determinism
+/// As the other overload.
+template <index_type Index = std::uint32_t, length_range R, executor Executor = serial>
+[[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, chain_cost const& cost,
+                                         search_limits const& limits = {}, Executor const& execute = {}) {
+  return plan_data<Index>(lengths, with_constant(options, cost), cost.tokens, limits, execute);
 }
 
 BALLAST_INSTANTIATE(data_plan<std::uint32_t> detail::plan_weighed(trained_samples<std::uint32_t>, data_plan_options const&,

@@ -4,9 +4,11 @@
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/vector_options.hpp>
 #include <ballast/batching/vector_steps.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/vision_language_cost.hpp>
@@ -124,6 +126,26 @@ template <index_type Index = std::uint32_t, row_cost Cost>
     out.steps.critical.cost = static_cast<double>(most) * static_cast<double>(out.packs.value) /
                               (static_cast<double>(o.micro_batches) * static_cast<double>(out.samples.all_cost));
   return out;
+}
+
+/// @brief Plans an epoch of image tiles and tokens for a chain of layers: `plan_data` under the cost of its samples and micro-batches.
+///
+/// @tparam Index  type of the sample indices
+/// @param samples  image tiles and tokens of each sample: `{tiles, tokens}`; tokens include those of images
+/// @param options  as for the other overload, with one capacity of `others`: the most tiles of a micro-batch
+/// @param cost     such as `chain_cost_of(layers, {.tokens = capacity, .tiles = tiles}, rates)`
+/// @return the plan; `others[0]` are the tiles
+/// @throws invalid_input as the other overload, with `with_constant`, or if there are not two measures
+/// @par Complexity
+/// As the other overload.
+/// @par Determinism
+/// As the other overload.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] data_plan<Index> plan_data(sample_measures const& samples, data_plan_options const& options, chain_cost const& cost) {
+  require(samples.measures() == 2,
+          [&] { return sentence("a chain of layers takes two measures, tiles and tokens, not ", samples.measures()); });
+  auto const units = [&cost](std::span<std::int64_t const> measures) { return cost.fits(measures) ? cost(measures) : checked::none; };
+  return plan_data<Index>(samples, with_constant(options, cost), units);
 }
 
 /// @brief Plans an epoch of image tiles and tokens for a vision-language model: `plan_data` under the cost that its shape implies.

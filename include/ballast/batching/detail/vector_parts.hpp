@@ -102,7 +102,8 @@ template <index_type Index, row_cost Cost>
       for (std::size_t m = 0; m < k; ++m) row[m] = samples.column(m)[i];
       auto const value = cost(std::span<std::int64_t const>(row));
       require(std::cmp_greater_equal(value, 0) && std::cmp_less_equal(value, most - sum), [&] {
-        return sentence("sample ", i, " has cost ", value, ", which is negative or brings the sum of costs too near to 2^63");
+        return sentence("sample ", i, " has cost ", value,
+                        ", which is negative or brings the sum of costs too near to 2^63; count costs in a larger unit");
       });
       sum += items.cost[i] = static_cast<std::int64_t>(value);
     }
