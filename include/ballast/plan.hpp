@@ -34,6 +34,7 @@
 #include <ballast/plan/export/setting.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/judge_setting.hpp>
+#include <ballast/plan/longest_sequence.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_rest.hpp>

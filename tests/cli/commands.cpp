@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "arrays.hpp"
 #include "program.hpp"
 
 #include "support/catch.hpp"
@@ -14,7 +15,6 @@
 #include <ballast/packing/worst_fit.hpp>
 
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 namespace test_cli_commands {
@@ -22,19 +22,6 @@ namespace test_cli_commands {
 namespace {
 
 using namespace ballast_test;
-
-/// The elements of a one-dimensional little-endian array that the program wrote.
-template <class T>
-std::vector<T> read_npy(std::filesystem::path const& path, std::string const& descr) {
-  auto const bytes = read_whole(path);
-  auto const data = 10U + static_cast<unsigned char>(bytes.at(8)) + 256U * static_cast<unsigned char>(bytes.at(9));
-  CHECK(data % 64 == 0);
-  CHECK(bytes.find("'descr': '" + descr + "'") < data);
-  std::vector<T> values((bytes.size() - data) / sizeof(T));
-  CHECK(bytes.find("'shape': (" + std::to_string(values.size()) + ",)") < data);
-  std::memcpy(values.data(), bytes.data() + data, values.size() * sizeof(T));
-  return values;
-}
 
 std::string const histogram_only = "\"hash\":null";
 std::string without_hash(std::string const& json) {

@@ -42,13 +42,6 @@ struct memory_arguments {
   bool dropout = false, compiled = false, json = false;
 };
 
-[[nodiscard]] ballast::recompute_setting recomputed(std::string const&, std::string const& text) {
-  using enum ballast::recompute_setting::kind;
-  if (text == "none") return {};
-  if (text == "full") return {.what = uniform};
-  return {.what = modules, .modules = ballast::module_set_named(lower_case(text))};
-}
-
 /// The setting that the options say, with the defaults of the trainer.
 [[nodiscard]] ballast::training_setting asked_setting(memory_arguments const& a, ballast::transformer const& model) {
   auto const& of = named("--framework", a.trainer, std::span(trainers));
@@ -59,9 +52,8 @@ struct memory_arguments {
     throw bad_input("--compiled: is for trainers whose kernels torch.compile makes, as transformers; those of megatron are fused already");
   m.loss = a.loss.value_or(of.loss);
   m.optimizer = a.optimizer.value_or(ballast::optimizer_named(of.optimizer));
-  m.kernels = of.kernels;
+  take_kernels(m, of, model);
   m.kernels.hidden_dropout = m.kernels.attention_dropout = a.dropout;
-  m.kernels.grouped_gemm = model.experts > 0 && m.framework.count == ballast::tensor_count::megatron;
   m.spread.zero = a.zero.value_or(of.zero);
   by.pipeline.stages = a.stages;
   by.pipeline.memory = a.memory.value_or(device_of(a.on.device).memory_bytes / 10 * 9);
@@ -135,8 +127,7 @@ void add_memory(CLI::App& app) {
             "how the loss is computed: plain, fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel; as the framework "
             "does it by default");
   add_value(command, "--train", by.language, trained_part, "what is trained: all (default), none, lora:RANK or qlora:RANK");
-  add_value(command, "--recompute", a.setting.recompute, recomputed,
-            "what layers compute again: none (default), full, or modules as mlp,layernorm");
+  add_value(command, "--recompute", a.setting.recompute, recomputed, recomputed_help);
   add_value(
       command, "--attention", by.attention,
       [](auto const& option, auto const& text) { return named(option, text, std::span(attention_kernels)).kernel; },

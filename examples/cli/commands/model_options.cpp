@@ -59,6 +59,13 @@ int zero_stage(std::string const& option, std::string const& text) {
   return text[0] - '0';
 }
 
+ballast::recompute_setting recomputed(std::string const&, std::string const& text) {
+  using enum ballast::recompute_setting::kind;
+  if (text == "none") return {};
+  if (text == "full") return {.what = uniform};
+  return {.what = modules, .modules = ballast::module_set_named(lower_case(text))};
+}
+
 model_options add_model_options(CLI::App& command, model_request& asked, std::string& schedules, model_option_rules const& rules) {
   model_options out;
   auto& by = asked.setting;
@@ -91,7 +98,7 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
   add(
       "--offload", by.moved, [](auto const& option, auto const& text) { return named(option, text, std::span(offloads)).what; },
       "states in host memory: none (default), optimizer, gradients (and optimizer) or parameters (and all others)");
-  add(
+  out.framework = add(
       "--framework", by.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
       "how large activations are: fused (default), megatron, eager, compiled, chunkflow or hbp");
   add("--head-loss", by.loss, head_loss, head_loss_help);

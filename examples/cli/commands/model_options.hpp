@@ -2,6 +2,8 @@
 #pragma once
 #include "planning/model_plan.hpp"
 
+#include <ballast/plan/training_setting.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <string>
@@ -16,6 +18,10 @@ namespace ballast_cli {
 /// 0 to 3. Throws bad_input.
 [[nodiscard]] int zero_stage(std::string const& option, std::string const& text);
 
+/// none, full, or modules. Throws invalid_input.
+[[nodiscard]] ballast::recompute_setting recomputed(std::string const& option, std::string const& text);
+inline constexpr char const* recomputed_help = "what layers compute again: none (default), full, or modules as mlp,layernorm";
+
 /// Options of which each excludes others.
 struct model_option_rules {
   std::vector<CLI::Option*> not_with_stages;  ///< those that --stages excludes
@@ -24,7 +30,8 @@ struct model_option_rules {
 
 /// The options of which a search over degrees asks whether they are given, and all others but --stages.
 struct model_options {
-  CLI::Option *stages = nullptr, *tensor = nullptr, *context = nullptr, *expert = nullptr, *zero = nullptr, *layers = nullptr;
+  CLI::Option *stages = nullptr, *tensor = nullptr, *context = nullptr, *expert = nullptr, *zero = nullptr, *layers = nullptr,
+              *framework = nullptr;
   std::vector<CLI::Option*> others;
 };
 

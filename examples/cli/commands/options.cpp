@@ -160,6 +160,13 @@ ballast::any_schedule schedule(std::string const& option, std::string const& nam
   return ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(small_positive(option, name.substr(colon + 1)))};
 }
 
+std::int64_t capacity_tokens(std::string const& option, std::string const& text) {
+  if (text == "auto")
+    throw bad_input(option +
+                    " auto: plan takes it, for one measure, one kind of device and degrees that are given; expected a whole number");
+  return positive(option, text);
+}
+
 CLI::Option* add_model(CLI::App& command, std::string& model, std::string const& help) {
   return command.add_option_function<std::string>("--model", [&model](std::string const& text) { model = preset_or_file(text); }, help);
 }
@@ -193,7 +200,7 @@ void add_limits(CLI::App& command, limit_arguments& limits) {
 }
 
 void read_capacities(limit_arguments& limits, input_arguments const& input) {
-  limits.capacity = parts_of("--capacity", limits.capacity_text, positive);
+  limits.capacity = parts_of("--capacity", limits.capacity_text, capacity_tokens);
   limits.options.capacity = limits.capacity.front();
   auto const measures = input.select.asked();
   if (limits.capacity.size() != measures)

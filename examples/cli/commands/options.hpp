@@ -46,6 +46,8 @@ template <class Integer, Integer least = 1>
 /// From 1 to 2^63-1, or to 2^31-1 for counts that are looped over; seeds from 0 to 2^64-1.
 inline constexpr auto positive = whole<std::int64_t>;
 inline constexpr auto small_positive = whole<std::int32_t>;
+/// A positive number, with a sentence of its own for auto, which most commands do not take.
+[[nodiscard]] std::int64_t capacity_tokens(std::string const& option, std::string const& text);
 inline constexpr auto from_0 = whole<std::uint64_t, 0>;
 
 /// What is between commas.

@@ -31,8 +31,8 @@ constexpr left_over_policy left_over_policies[] = {{"split", ballast::left_over:
 
 /// Options that others need or exclude.
 struct plan_options {
-  CLI::Option *capacity, *ranks, *micro_batches, *model, *device, *mfu, *tflops, *bandwidth, *memory_bandwidth, *cost, *levels, *gpus,
-      *global_batch, *batch_tokens;
+  CLI::Option *capacity, *ranks, *micro_batches, *recompute, *model, *device, *mfu, *tflops, *bandwidth, *memory_bandwidth, *cost, *levels,
+      *gpus, *global_batch, *batch_tokens;
   model_options model_side;
 };
 
@@ -40,12 +40,14 @@ struct plan_options {
   auto& o = plan.options.steps;
   plan_options out{};
   out.capacity = command.add_option("--capacity", plan.capacity,
-                                    "tokens of a micro-batch on one rank; 9,4096: one capacity for each measure, the tokens last; with "
-                                    "--levels, tokens of the longest level");
+                                    "tokens of a micro-batch on one rank; auto: the most that fit --model on --device under --framework; "
+                                    "9,4096: one capacity for each measure, the tokens last; with --levels, tokens of the longest level");
   out.ranks = add_value(command, "--ranks", o.ranks, positive, "data-parallel ranks");
   out.micro_batches = add_value(command, "--micro-batches", o.micro_batches, positive, "micro-batches of a rank in one step; 1 by default");
   add_value(command, "--oversize", plan.options.oversize, planned_oversize_policy,
             "samples longer than the capacity: reject, set-aside, truncate or split");
+  out.recompute = add_value(command, "--recompute", plan.model_side.recompute, recomputed,
+                            "with --capacity auto, what layers compute again: none (default), full, or modules as mlp,layernorm");
   out.model = add_model(command, plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
   out.device = add_device(
       command, plan.on.device,
@@ -133,15 +135,38 @@ void require_shape(plan_arguments const& plan, plan_options const& of) {
     throw bad_input("--capacity is for --levels auto or hbp; levels from a file say what they hold");
   for (auto const* const needed : {in_file ? nullptr : of.capacity, searched ? nullptr : plan.levels.empty() ? of.ranks : of.gpus})
     if (needed != nullptr && needed->count() == 0) throw bad_input(needed->get_name() + " is required");
+  auto const of_stages = [](auto const& name) { return name == "--schedule" || name == "--overlap" || name == "--recompute-modules"; };
   for (auto const* const option : of.model_side.others)
     if (option->count() != 0 && of.model_side.stages->count() == 0 && !searched &&
-        !(option->get_name() == "--memory" && of.tflops->count() != 0))
+        (!plan.asks_capacity() || of_stages(option->get_name())) && !(option->get_name() == "--memory" && of.tflops->count() != 0))
       throw bad_input(option->get_name() + " requires --stages" + (plan.levels.empty() ? " or --gpus" : ""));
+  if (of.recompute->count() != 0 && !plan.asks_capacity())
+    throw bad_input("--recompute is for --capacity auto; stages choose what they recompute, of --recompute-modules");
   if (!searched) return;
   if (of.micro_batches->count() != 0)
     throw bad_input("--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has");
   if (of.model_side.layers->count() != 0)
     throw bad_input("--layers: --gpus needs a --model; measured layers do not say what other degrees take");
+}
+
+/// What --capacity auto needs, and does not take.
+void require_question(plan_arguments const& plan, plan_options const& of) {
+  struct excluded {
+    CLI::Option const* option;
+    char const* why;
+  };
+  for (auto const& [option, why] : {excluded{of.gpus, "chooses degrees for a capacity that is given"},
+                                    {of.batch_tokens, "is a multiple of a capacity that is given; --global-batch counts packs"},
+                                    {of.cost, "has times alone, and memory is that of a --model"},
+                                    {of.model_side.layers, "has measured layers, and memory is that of a --model"}})
+    if (option->count() != 0) throw bad_input("--capacity auto: " + option->get_name() + " " + why);
+  if (plan.input.select.asked() != 1) throw bad_input("--capacity auto: samples have one measure; --columns 1+2 adds two columns into one");
+  if (of.model->count() == 0) throw bad_input("--capacity auto requires --model, whose parameters and layers are to fit");
+  if (of.model_side.framework->count() == 0)
+    throw bad_input(
+        "--capacity auto requires --framework, which decides what a token takes: megatron, eager or compiled are counted by tensor");
+  if (of.device->count() == 0 && of.tflops->count() == 0)
+    throw bad_input("--capacity auto requires --device, whose memory is to be filled");
 }
 
 /// Throws for a number that is no multiple of another one, naming the multiples next to it.
@@ -173,11 +198,13 @@ void read_global_batch(plan_arguments& plan, plan_options const& of) {
 void read_own_device(plan_arguments& plan, plan_options const& of) {
   if (of.tflops->count() == 0) return;
   auto const& memory = plan.model_side.memory;
-  if (of.model_side.stages->count() != 0 || of.gpus->count() != 0)
+  if (of.model_side.stages->count() != 0 || of.gpus->count() != 0 || plan.asks_capacity())
     for (auto const& [given, name] : {std::pair{memory.has_value(), "--memory"},
                                       {plan.memory_bandwidth != 0, "--memory-bandwidth"},
                                       {plan.bandwidth != 0, "--bandwidth"}})
-      if (!given) throw bad_input(std::string("--tflops requires ") + name + " where stages are planned");
+      if (!given)
+        throw bad_input(std::string("--tflops requires ") + name +
+                        (plan.asks_capacity() ? " where --capacity is auto" : " where stages are planned"));
   plan.on.device = own_device(plan.tflops, memory.value_or(0), plan.memory_bandwidth, plan.bandwidth);
 }
 
@@ -210,6 +237,7 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--least-fill",
                                        "--left-over",
                                        "--multiple",
+                                       "--recompute",
                                        "--max-items",
                                        "--epoch",
                                        "--global-batch-tokens",
@@ -226,9 +254,10 @@ void read_schedules(plan_arguments& plan, bool searched) {
 void read_measures(plan_arguments& plan) {
   auto& o = plan.options;
   if (!plan.levels.empty()) {
-    if (!plan.capacity.empty()) o.steps.capacity = positive("--capacity", plan.capacity);
+    if (!plan.capacity.empty()) o.steps.capacity = capacity_tokens("--capacity", plan.capacity);
     return;
   }
+  if (plan.asks_capacity()) return;
   limit_arguments limits{.capacity_text = plan.capacity, .capacity = {}, .options = {}};
   read_capacities(limits, plan.input);
   o.steps.capacity = limits.capacity.back();
@@ -269,6 +298,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
       return plan_kinds(plan);
     }
     require_shape(plan, of);
+    if (plan.asks_capacity()) require_question(plan, of);
     read_measures(plan);
     read_global_batch(plan, of);
     read_own_device(plan, of);
@@ -286,6 +316,10 @@ void add_plan(CLI::App& app, std::string const& command_line) {
                       .schedules = plan.degrees.schedules,
                       .chunks = plan.degrees.chunks};
     require_plan_folder(plan.out);
+    if (plan.asks_capacity()) {
+      plan.chosen = choose_capacity(plan.model_side, plan.on, plan.options.steps, plan.multiple);
+      plan.options.steps.capacity = plan.chosen->tokens;
+    }
     plan.levels.empty() ? plan_one_capacity(plan) : plan_several_levels(plan);
   });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "planning/capacity_choice.hpp"
 #include "planning/degree_choice.hpp"
 #include "planning/level_request.hpp"
 #include "planning/model_plan.hpp"
@@ -19,8 +20,9 @@ namespace ballast_cli {
 
 struct plan_arguments {
   input_arguments input;
-  std::string capacity;                ///< as it was given: one for each measure
-  ballast::data_plan_options options;  ///< of several measures, the last is the tokens
+  std::string capacity;                   ///< as it was given: one for each measure, or auto
+  std::optional<chosen_capacity> chosen;  ///< of auto
+  ballast::data_plan_options options;     ///< of several measures, the last is the tokens
   model_on_device on;
   double tflops = 0;           ///< of a device of one's own; 0: a preset
   std::int64_t bandwidth = 0;  ///< bytes/s of its link
@@ -41,6 +43,7 @@ struct plan_arguments {
   std::int64_t memory_bandwidth = 0;  ///< bytes/s of the memory of a device of one's own
 
   [[nodiscard]] std::size_t measures() const { return options.others.size() + 1; }
+  [[nodiscard]] bool asks_capacity() const { return capacity == "auto" && levels.empty(); }
   [[nodiscard]] bool levels_from_file() const { return !levels.empty() && levels != "auto" && levels != "hbp"; }
 };
 

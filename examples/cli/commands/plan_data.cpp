@@ -420,7 +420,7 @@ void plan_one_capacity(plan_arguments arguments) {
       arguments.options.steps.synchronisation = ballast::synchronisation::pipeline;
       arguments.options.steps.stages = arguments.model_side.stages;
     }
-    if (arguments.model_side.stages != 0)
+    if (arguments.model_side.stages != 0 || arguments.chosen)
       input = read_model(arguments.model_side, arguments.on, o, arguments.measures());
     else
       input.cost = arguments.cost.empty() ? modelled_cost(arguments.on, arguments.measures(), arguments.model_side.setting)
@@ -433,7 +433,9 @@ void plan_one_capacity(plan_arguments arguments) {
   if (several)
     columns.emplace(measures_within(arguments));
   else
-    lengths.emplace(arguments.input, "plan", o.capacity, arguments.options.oversize, arguments.multiple);
+    lengths.emplace(arguments.input, "plan", o.capacity, arguments.chosen ? ballast::oversize::set_aside : arguments.options.oversize,
+                    arguments.multiple);
+  if (arguments.chosen) count_longer(*arguments.chosen, lengths->counts(), arguments.options.oversize, title);
   auto const padded = arguments.multiple == 1 ? std::vector<std::int64_t>() : rounded_up(lengths->view(), arguments.multiple);
   auto const planned = several ? std::span<std::int64_t const>() : arguments.multiple == 1 ? lengths->view() : std::span(padded);
   arguments.options.steps.capacity -= o.capacity % arguments.multiple;  // all that multiples can fill
@@ -473,7 +475,13 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const padding = arguments.multiple == 1 ? 0 : discount_padding(plan, others, lengths->view());
   plan.limits = report_balance(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
-  if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
+  try {
+    if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
+  } catch (no_plan const& none) {
+    if (!arguments.chosen) throw;
+    throw no_plan(none.what() + ("; the choice of stages adds what --capacity auto counts at different moments: give a --capacity below " +
+                                 grouped(static_cast<std::uint64_t>(o.capacity)) + ", or leave --stages out"));
+  }
   progress.reset();
   auto const plan_seconds = watch.lap();
 
@@ -489,6 +497,7 @@ void plan_one_capacity(plan_arguments arguments) {
                               .zero_length = several ? columns->skipped() : lengths->skipped()};
   auto json = to_json(report, plan, arguments);
   if (found) add_search(json, *found);
+  if (arguments.chosen) json["capacity_auto"] = to_json(*arguments.chosen);
   in_words_of what{
       .title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.made.steps), .measures = plan.measures};
   if (plan.stages && !what.limits.empty()) {  // instead of the balance of costs, what the simulation shows
@@ -517,7 +526,8 @@ void plan_one_capacity(plan_arguments arguments) {
   if (arguments.json) return print_json(json);
   auto const modelled = arguments.cost.empty() && arguments.model_side.layers.empty();
   write_standard_output((modelled ? config_in_words(arguments.on.model) : "") + (found ? in_words(*found) : "") +
-                        in_words(what, report, cost, arguments) + (plan.stages ? in_words(*plan.stages) : ""));
+                        (arguments.chosen ? in_words(*arguments.chosen, report.samples) : "") + in_words(what, report, cost, arguments) +
+                        (plan.stages ? in_words(*plan.stages) : ""));
 }
 
 }  // namespace ballast_cli

@@ -192,7 +192,7 @@ void print_kinds(plan_arguments const& arguments, kinds_plan const& plan, std::s
 }  // namespace
 
 void plan_kinds(plan_arguments const& arguments) {
-  auto const capacity = positive("--capacity", arguments.capacity);
+  auto const capacity = capacity_tokens("--capacity", arguments.capacity);
   auto const policy = arguments.options.oversize;
   if (policy != ballast::oversize::reject && policy != ballast::oversize::set_aside)
     throw bad_input("--oversize: with several kinds of --device, reject or set-aside");

@@ -10,7 +10,8 @@ namespace ballast_cli {
 void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
   add_input(command, arguments.input, "lengths, as for pack");
   add_value(command, "--gpus", arguments.cluster.gpus, small_positive, "GPUs that train a batch together")->required();
-  add_value(command, "--capacity", arguments.capacity, positive, "tokens that a GPU holds in one pass; the longest sample by default");
+  add_value(command, "--capacity", arguments.capacity, capacity_tokens,
+            "tokens that a GPU holds in one pass; the longest sample by default");
   add_value(command, "--batch", arguments.batch, small_positive, "samples of a global batch; 512 by default");
   add_model(command, arguments.cluster.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
   add_device(command, arguments.cluster.on.device, "v100, a100, h100 (default), h200 or b200");

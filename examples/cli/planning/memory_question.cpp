@@ -5,6 +5,7 @@
 #include <ballast/cost/device.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/judge_setting.hpp>
+#include <ballast/plan/longest_sequence.hpp>
 
 #include <algorithm>
 
@@ -62,22 +63,19 @@ struct changed_setting {
   return ballast::largest_of(ballast::memory_of(model, by, hopper)).peak();
 }
 
-/// The longest sequence that fits, at most 2^30 tokens of a micro-batch.
-[[nodiscard]] std::int64_t longest_that_fits(ballast::transformer const& model, training_setting by, bool hopper) {
-  std::int64_t fits = 0, fails = (std::int64_t{1} << 30) / by.micro_batch + 1;
-  while (fails - fits > 1) {
-    by.sequence = fits + (fails - fits) / 2;
-    (peak_of(model, by, hopper) <= by.pipeline.memory ? fits : fails) = by.sequence;
-  }
-  return fits;
-}
-
 }  // namespace
+
+void take_kernels(ballast::model_setting& by, trainer const& of, ballast::transformer const& model) {
+  by.kernels = of.kernels;
+  by.kernels.grouped_gemm = model.experts > 0 && by.framework.count == ballast::tensor_count::megatron;
+}
 
 memory_answer answer_of(ballast::transformer const& model, training_setting const& by, ballast::cluster const& on) {
   require_valid(by, model);
   auto const hopper = is_hopper(on.device);
-  memory_answer out{.stages = ballast::memory_of(model, by, hopper), .changes = {}, .longest = longest_that_fits(model, by, hopper)};
+  memory_answer out{.stages = ballast::memory_of(model, by, hopper),
+                    .changes = {},
+                    .longest = ballast::longest_sequence(model, by, {.hopper = hopper}).tokens};
   auto const peak = ballast::largest_of(out.stages).peak();
   auto const time_of = [&](training_setting const& s) { return ballast::judge_setting(model, s, on).step_ms(); };
   auto const time = time_of(by);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/training_setting.hpp>
@@ -37,6 +38,9 @@ inline constexpr trainer trainers[] = {
     {.word = "axolotl", .framework = "eager", .optimizer = "adam-bf16", .kernels = {.adapter_value = 4}},
     {.word = "deepspeed", .framework = "eager", .optimizer = "adam-bf16-gradients", .zero = 2, .kernels = {.adapter_value = 4}},
 };
+
+/// Gives a setting the kernels that a trainer runs for a model.
+void take_kernels(ballast::model_setting& by, trainer const& of, ballast::transformer const& model);
 
 /// A change of the setting on the same devices.
 struct memory_change {

@@ -14,6 +14,7 @@
 #include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/export/setting.hpp>
 #include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/training_setting.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -34,7 +35,8 @@ struct model_request {
   ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
   ballast::model_setting setting = {.optimizer = ballast::optimizer_named("adam")};  ///< how the model is trained, but for the ranks
   ballast::hidden_share hidden;                                                      ///< of exchanges
-  std::string layers;  ///< file of layers, in milliseconds of a full micro-batch; empty: the model's
+  ballast::recompute_setting recompute = {};  ///< what --capacity auto counts with; stages choose by themselves
+  std::string layers;                         ///< file of layers, in milliseconds of a full micro-batch; empty: the model's
 };
 
 /// A chain of layers with the rates of its devices.
