@@ -2,13 +2,16 @@
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/resume.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weighed_samples.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
 
 #include "support/archetypes.hpp"
+#include "support/brute_force.hpp"
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
 #include "support/progress_log.hpp"
@@ -615,6 +618,64 @@ TEST_CASE("plan_steps: a stop after the first block of an epoch leaves the other
   CHECK(plan.dropped.empty());
   CHECK(!plan.complete);
   CHECK((told.sound && told.calls == 3 && told.last == 3));
+}
+
+TEST_CASE("plan_steps: where micro-batches are dear, a step has as few as hold its samples", "[property]") {
+  constexpr std::int64_t dear = 1000;  // more than all samples together
+  int least = 0, above = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    ballast::splitmix64 draw(seed);
+    lengths l(static_cast<std::size_t>(between(1, 7, draw)));
+    for (auto& x : l) x = between(1, 10, draw);
+    auto const fewest = ballast_test::fewest_packs(l, 10).value(), all = std::accumulate(l.begin(), l.end(), std::int64_t{0});
+    options o{.capacity = 10, .left_over = ballast::left_over::shorten, .seed = seed};
+    o.ranks = static_cast<std::uint64_t>(between(1, 2, draw));
+    o.micro_batches = static_cast<std::uint64_t>(between(1, 3, draw));
+    o.equal_micro_batches = o.ranks == 1 || draw() % 2 == 0;
+    auto const ranks = static_cast<std::int64_t>(o.ranks), each = static_cast<std::int64_t>(o.micro_batches);
+    CAPTURE(seed, ranks, each, fewest);
+    auto const made = [&] {
+      auto plan = ballast::plan_steps(l, o, ballast::token_cost{});
+      REQUIRE(ballast::describe(ballast::check_batching(plan, l, o, ballast::token_cost{})) == "valid");
+      return plan;
+    };
+    auto const count = [&](std::int64_t more) {  // micro-batches above the least of all plans
+      REQUIRE(more >= 0);
+      (more == 0 ? least : above) += 1;
+    };
+    for (std::int64_t const price : {std::int64_t{5}, dear}) {
+      o.cost_per_micro_batch = price;
+      auto const value = made().slowest.value;
+      if (ranks == 1) count((value - all) / price - fewest);
+      if (ranks == 2 && price == dear) count(value / dear - ballast::divide_up(fewest, ranks));
+    }
+    o.synchronisation = ballast::synchronisation::pipeline;
+    o.stages = 3;
+    if (ranks == 1) count(static_cast<std::int64_t>(made().packs.size()) - fewest);
+  }
+  CAPTURE(least, above);
+  CHECK(least > 50 * above);
+}
+
+TEST_CASE("plan_steps: without a price of micro-batches they are as many as before, and with one no plan is slower") {
+  ballast::splitmix64 draw(3);
+  lengths l(6000);
+  for (auto& x : l) x = draw() % 16 == 0 ? between(4000, 65536, draw) : between(400, 4000, draw);
+  for (auto const waits : {ballast::synchronisation::per_step, ballast::synchronisation::pipeline})
+    for (std::uint64_t const each : {1U, 4U}) {
+      options free{.capacity = 65536, .ranks = 16, .micro_batches = each, .synchronisation = waits};
+      free.stages = waits == ballast::synchronisation::pipeline ? 4 : 1;
+      free.left_over = ballast::left_over::shorten;
+      auto priced = free;
+      priced.cost_per_micro_batch = ballast::dense_4096_cost(8192);
+      CAPTURE(static_cast<int>(waits), each);
+      auto const samples = ballast::weigh(l, priced, ballast::dense_4096_cost);
+      auto const before = ballast::plan_steps(samples, free), plan = ballast::plan_steps(samples, priced);
+      CHECK(ballast::describe(ballast::check_batching(plan, l, priced, ballast::dense_4096_cost)) == "valid");
+      auto const then = ballast::steps_from<std::uint32_t>(before, 0, samples.tokens, samples.cost, priced);
+      CHECK(plan.slowest.value <= then.slowest.value);
+      CHECK(plan.packs.size() <= before.packs.size());
+    }
 }
 
 }  // namespace test_batching_plan_steps

@@ -78,4 +78,38 @@ TEST_CASE("weigh: refusals name the argument, the index and the value", "[batchi
   CHECK(refusal([&] { return ballast::plan_steps(samples, {.capacity = 9, .stages = 2}); }).find("the sum of costs, ") == 0);
 }
 
+TEST_CASE("weigh: costs in picoseconds fit to the last unit, or are refused with the way out", "[batching]") {
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  // a model of 8 billion parameters on an H100, 32 layers: picoseconds of a token and a squared token, and of a micro-batch
+  ballast::quadratic_cost const model{.linear = 32 * 2'136'000, .quadratic = 32 * 56};
+  constexpr auto constant = std::int64_t{32} * 391'000'000;
+  options const o{.capacity = 131'072, .ranks = 64, .micro_batches = 8, .cost_per_micro_batch = constant};
+  lengths const epoch(100'000, 100'000);
+  CHECK(
+      refusal([&] { return weigh(epoch, o, model); }) ==
+      "lengths[93095] = 100000 has cost 24755200000000, which is not positive or brings the sum of costs too near to 2^63; count costs in "
+      "a larger unit");
+  auto coarse = o;
+  coarse.cost_per_micro_batch = constant / 128;
+  ballast::quadratic_cost const in_128{.linear = model.linear / 128, .quadratic = model.quadratic / 128};
+  CHECK(refusal([&] { return weigh(epoch, coarse, in_128); }) == "accepted");
+  // ten million such samples: the sum of their costs is within what every planner can add up
+  CHECK(ballast::detail::most_cost(10'000'000, coarse) >= 10'000'000 * in_128(100'000));
+  CHECK(ballast::detail::most_cost(10'000'000, o) < most);
+
+  auto const at_edge = [&](std::int64_t last, std::int64_t each) {
+    options const by{.capacity = 8, .cost_per_micro_batch = each};
+    return refusal([&] { return weigh(lengths{4, 4}, std::vector<std::int64_t>{1, last}, by); });
+  };
+  for (std::int64_t const each : {std::int64_t{0}, std::int64_t{1} << 40, most / 16}) {  // two micro-batches at most
+    CHECK(at_edge(most / 4 - 2 * each - 1, each) == "accepted");
+    CHECK(at_edge(most / 4 - 2 * each, each) ==
+          ballast::sentence("lengths[1] = 4 has cost ", most / 4 - 2 * each,
+                            ", which is not positive or brings the sum of costs too near to 2^63; count costs in a larger unit"));
+  }
+  CHECK(at_edge(1, most) ==
+        "cost_per_micro_batch = 9223372036854775807 and cost_per_step = 0 bring the cost of 2 samples too near to 2^63; "
+        "count costs in a larger unit");
+}
+
 }  // namespace test_batching_weighed_samples

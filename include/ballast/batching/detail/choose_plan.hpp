@@ -101,11 +101,20 @@ class plan_choice {
   [[nodiscard]] bool balanced() const { return waits_at_most(plan_, 1); }
   /// The share of time in which ranks work under the best plan, in millionths; 0 if there is none.
   [[nodiscard]] std::uint64_t busy_share() const { return plan_.slowest.value == 0 ? 0 : busy(plan_); }
-  /// Whether the best plan is balanced, and full enough or of fewest steps; if steps have a cost, it must have the fewest steps. It may
-  /// miss balance and fill by some percent.
+  /// Whether the fixed costs of the best plan's micro-batches take at most 1 % more than in as few micro-batches as could hold all tokens.
+  [[nodiscard]] bool frugal() const {
+    if (o_.cost_per_micro_batch == 0) return true;
+    auto const may_be_empty = o_.left_over == left_over::shorten || (o_.synchronisation == synchronisation::pipeline && o_.stages > 1);
+    auto const places = static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
+    auto const fewest = may_be_empty ? divide_up(items_.all_tokens, o_.capacity) : static_cast<std::int64_t>(fewest_steps()) * places;
+    return compare_products(o_.cost_per_micro_batch, 100 * (std::max)(taken(plan_) - fewest, std::int64_t{0}), plan_.cost, 1) <= 0;
+  }
+  /// Whether the best plan is balanced and frugal, and full enough or of fewest steps; if steps have a cost, it must have the fewest steps.
+  /// It may miss balance and fill by some percent.
   [[nodiscard]] bool good_enough(std::int64_t misses = 0) const {
     auto const least = floor_of(plan_) - 10 * static_cast<std::uint64_t>(misses);
-    return waits_at_most(plan_, 1 + misses) && (plan_.steps() <= fewest_steps() || (fills(plan_, least) && o_.cost_per_step == 0));
+    return waits_at_most(plan_, 1 + misses) && frugal() &&
+           (plan_.steps() <= fewest_steps() || (fills(plan_, least) && o_.cost_per_step == 0));
   }
   /// The fastest plan. If it is not full enough, returns the fastest plan that is, provided that it is at most one percentage point more
   /// idle, has three steps or fewer, or meets `least_fill` while the fastest does not.
@@ -146,9 +155,11 @@ class plan_choice {
     return compare_products(a.slowest.value, work(b), b.slowest.value, work(a)) < 0;
   }
   [[nodiscard]] std::int64_t work(batching<Index> const& b) const {
-    auto const taken = b.table.size() - static_cast<std::size_t>(std::count(b.table.begin(), b.table.end(), b.none));
-    return b.cost - o_.cost_per_micro_batch * static_cast<std::int64_t>(taken) -
-           o_.cost_per_step * static_cast<std::int64_t>(b.steps() * o_.ranks);
+    return b.cost - o_.cost_per_micro_batch * taken(b) - o_.cost_per_step * static_cast<std::int64_t>(b.steps() * o_.ranks);
+  }
+  /// The number of micro-batches.
+  [[nodiscard]] static std::int64_t taken(batching<Index> const& b) {
+    return static_cast<std::int64_t>(b.table.size()) - std::count(b.table.begin(), b.table.end(), b.none);
   }
   /// The share of time in which ranks work, in millionths.
   [[nodiscard]] static std::uint64_t busy(batching<Index> const& b) {

@@ -157,7 +157,7 @@ template <index_type Index>
     if (trials.run(likely.way, ways.size()) != trials.none) return take(true);
     if (watch.interrupted(0)) return take(false);
   }
-  if (!may_pack) return take(true);
+  if (!may_pack && (items.longest > o.capacity || choice.frugal())) return take(true);
   auto deviation = (std::max)(likely.deviation, trials.deviation());
   auto const packs = pack_for_steps<Index>(items, o);
   auto const offer = [&] {
@@ -193,6 +193,7 @@ template <index_type Index>
   if (!apart.empty()) return made_by(sort_into_steps(pack_apart<Index>(items, apart, o), items, o, {}), step_method::windows);
   if (o.synchronisation == synchronisation::pipeline && o.stages > 1) {
     choice.offer(made_by(pipeline_streamer<Index>(items, o, 980).run(), step_method::pipeline));
+    if (!choice.frugal()) choice.offer(made_by(sort_into_steps(pack_for_steps<Index>(items, o), items, o, {}), step_method::windows));
     return choice.take();
   }
   return plan_per_step<Index>(items, c, o, watch);
