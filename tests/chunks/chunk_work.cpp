@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/chunks/chunk_work.hpp>
+#include <ballast/cost/chain_cost.hpp>
+#include <ballast/cost/layer.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/pipeline/simulate.hpp>
 
@@ -67,6 +69,22 @@ TEST_CASE("chunk_work: the simulated peak of a chain is the closed formula, its 
     CAPTURE(round, size, length, k);
     CHECK(run.stages[0].peak_memory == retained_peak(tokens, k, bytes));
     CHECK(run.makespan.value == 3 * length + again);
+  }
+}
+
+TEST_CASE("chunk_work: a sample in chunks takes its cost, and the constant of its layers in each chunk", "[property]") {
+  ballast::splitmix64 draw(12);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<ballast::layer> layers(3, {.name = "block", .options = {{}}});
+    for (auto& l : layers)
+      l.forward = {.per_token = between(1, 9, draw), .per_square = between(0, 3, draw), .per_batch = between(0, 500, draw)};
+    auto const cost = ballast::chain_cost_of(layers, {}, {.work_per_ms = 1'000'000'000});
+    auto const size = between(1, 40, draw), length = between(1, 300, draw);
+    auto const plan = make_chunks(lengths{length}, {.size = size});
+    auto const works = chunk_work(plan, {.retained = plan.size(), .per_chunk = cost.per_micro_batch}, cost.tokens);
+    std::int64_t forward = 0;
+    for (auto const& w : works.of_chunk) forward += w.forward;
+    CHECK(forward == cost.tokens(length) + static_cast<std::int64_t>(plan.size()) * cost.per_micro_batch);
   }
 }
 

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/deal_steps.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/classes.hpp>
+#include <ballast/core/hash.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/check.hpp>
 #include <ballast/plan/balance_report.hpp>
+#include <ballast/plan/batch_shapes.hpp>
+#include <ballast/plan/bounds.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/plan_rest.hpp>
+#include <ballast/plan/plan_training.hpp>
 
 #include "support/archetypes.hpp"
 #include "support/catch.hpp"
@@ -21,6 +28,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace test_plan_plan_data {
@@ -156,6 +164,46 @@ TEST_CASE("plan_data: what is set aside leaves the plan of the others as it is, 
   };
   CHECK(refused(oversize::alone) == "oversize = alone: a micro-batch never exceeds the capacity");
   CHECK(refused(oversize::reject).substr(0, 28) == "lengths[1] = 40 exceeds capa");
+}
+
+TEST_CASE("plan_data: under the cost of layers, the slowest ranks take what their timelines say", "[property]") {
+  splitmix64 draw(52);
+  for (int round = 0; round < 40; ++round) {
+    std::vector<layer> layers(3, {.name = "block", .options = {{}}});
+    for (auto& l : layers) {
+      l.forward = {.per_token = between(1, 9, draw), .per_square = between(0, 2, draw), .per_batch = between(0, 4000, draw)};
+      l.backward = {.per_token = between(1, 9, draw), .per_square = between(0, 2, draw), .per_batch = between(0, 4000, draw)};
+    }
+    auto const lengths = random_lengths(300, 90, draw);
+    data_plan_options const o{.steps = {.capacity = 100,
+                                        .ranks = static_cast<std::uint64_t>(between(1, 5, draw)),
+                                        .micro_batches = static_cast<std::uint64_t>(between(1, 4, draw)),
+                                        .left_over = static_cast<left_over>(round % 2)}};
+    auto const cost = chain_cost_of(layers, {.tokens = 100});
+    auto const plan = plan_data(lengths, o, cost);
+    auto const packs = shapes_of(plan.steps.packs, std::span<std::int64_t const>(plan.samples.tokens));
+    auto const run = plan_training<std::uint32_t>(plan.steps, packs, layers, {.stages = 1, .memory = 1}, {});
+    CAPTURE(round, cost.per_micro_batch);
+    CHECK(plan.steps.slowest.value == 1000 * run.time.value);  // nanoseconds of layers, in picoseconds
+    CHECK(plan.steps.slowest.lower_bound <= plan.steps.slowest.value);
+    auto const with = with_constant(o, cost);
+    CHECK(hash(plan.steps) == hash(plan_data(lengths, with, cost.tokens).steps));
+    CHECK(with_constant(with, cost).steps.cost_per_micro_batch == 2 * cost.per_micro_batch);
+    auto const rest = plan_rest(plan, plan.steps.steps() / 2, with, cost.tokens);
+    CHECK(rest.found >= cost.per_micro_batch * static_cast<std::int64_t>(rest.plan.steps.steps()));
+    CHECK(steps_lower_bound(weigh(lengths, with.steps, cost.tokens), with.steps) <= plan.steps.slowest.value);
+    auto free = cost;
+    free.per_micro_batch = 0;
+    CHECK(hash(plan_data(lengths, o, free).steps) == hash(plan_data(lengths, o, cost.tokens).steps));
+  }
+  chain_cost const dear{.tokens = {.linear = 1}, .per_micro_batch = std::int64_t{1} << 62};
+  data_plan_options o{.steps = {.capacity = 8}};
+  CHECK(refusal([&] { return plan_data(std::vector{3}, o, dear); }) ==
+        "cost_per_micro_batch = 4611686018427387904 and cost_per_step = 0 bring the cost of 1 samples too near to 2^63; count costs in a "
+        "larger unit");
+  o.steps.cost_per_micro_batch = std::int64_t{1} << 62;
+  CHECK(refusal([&] { return plan_data(std::vector{3}, o, dear); }) ==
+        "cost_per_micro_batch = 4611686018427387904 and 4611686018427387904 units of the layers are negative, or reach 2^63");
 }
 
 }  // namespace test_plan_plan_data

@@ -358,6 +358,44 @@ TEST_CASE("plan_training: schedules with several chunks keep the budget, and the
   CHECK((feasible > 150 / round_step && lacking > 30 / round_step));
 }
 
+TEST_CASE("plan_training: what a micro-batch pays once is what a tile in each of them would take", "[property]") {
+  splitmix64 draw(44);
+  int feasible = 0;
+  for (int round = 0; round < 300; round += round_step) {
+    auto of = draw_training(draw);
+    of.options.schedule = round % 3 == 0   ? any_schedule(zbv_schedule{})
+                          : round % 3 == 1 ? any_schedule(interleaved_schedule{.chunks = 2})
+                                           : any_schedule(one_f_one_b_schedule{});
+    of.options.stages = 1 + uniform_below(3, draw);
+    auto by_tile = of.layers;
+    for (std::size_t i = 0; i < of.layers.size(); ++i) {
+      auto &once = of.layers[i], &tiled = by_tile[i];
+      auto const pay = [&](batch_cost& each, batch_cost& of_tile) { each.per_batch = of_tile.per_tile = between(0, 400, draw); };
+      pay(once.forward, tiled.forward);
+      pay(once.backward, tiled.backward);
+      pay(once.working, tiled.working);
+      pay(once.boundary, tiled.boundary);
+      for (std::size_t o = 0; o < once.options.size(); ++o) {
+        pay(once.options[o].bytes, tiled.options[o].bytes);
+        pay(once.options[o].work, tiled.options[o].work);
+      }
+    }
+    auto packs = shapes_of(of.steps.packs, std::span<std::int64_t const>(of.tokens));
+    CAPTURE(round, of.options.stages);
+    auto const plan = plan_training<std::uint32_t>(of.steps, packs, of.layers, of.options, of.rates);
+    auto const simple = plan_training<std::uint32_t>(of.steps, packs, by_tile, of.options, of.rates);  // no micro-batch has a tile
+    for (auto& p : packs) p.tiles = 1;
+    auto const tiled = plan_training<std::uint32_t>(of.steps, packs, by_tile, of.options, of.rates);
+    if (packs.empty()) continue;  // layers are then balanced for an empty micro-batch
+    CHECK(hash_of(plan) == hash_of(tiled));
+    CHECK((plan.status == tiled.status && plan.shortage == tiled.shortage && plan.time == tiled.time && plan.works == tiled.works));
+    if (plan.status != status::feasible) continue;
+    ++feasible;
+    CHECK((simple.status == status::feasible && simple.shares.work <= plan.shares.work));
+  }
+  CHECK(feasible > 80 / round_step);
+}
+
 TEST_CASE("plan_training: memory has room for the largest micro-batch that is named") {
   auto const model = transformer_preset("llama-3.1-8b");
   std::vector<std::int64_t> const tokens(16, 1024);

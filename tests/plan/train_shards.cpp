@@ -87,13 +87,16 @@ TEST_CASE("plan_training: with one stage, a step of shards takes the makespan of
     auto const ranks = 1 + uniform_below(4, draw);
     std::vector<shards<>> steps;
     for (std::uint64_t s = uniform_below(4, draw); s-- > 0;) steps.push_back(draw_shards(draw, ranks, policies[uniform_below(3, draw)]));
-    std::vector<layer> const layers(3, some_layer());
+    std::vector<layer> layers(3, some_layer());
+    auto const each = round % 2 == 0 ? 0 : between(1, 5000, draw);  // that each rank pays for each of its passes
+    layers[1].forward.per_batch = each / 3;
+    layers[1].backward.per_batch = each - each / 3;
     auto const plan = plan_of(steps, layers, {.stages = 1, .memory = ample});
     REQUIRE(plan.status == status::feasible);
     REQUIRE(plan.steps.size() == steps.size());
     std::int64_t all = 0, busy = 0;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      auto const times = time_shards(steps[s], layers_cost{3});
+      auto const times = time_shards(steps[s], layers_cost{3}, each);
       CHECK(plan.steps[s] == times.makespan);
       all += times.makespan;
       busy += std::accumulate(times.busy.begin(), times.busy.end(), std::int64_t{0});

@@ -2,6 +2,7 @@
 #include <ballast/plan/vector_data.hpp>
 
 #include <ballast/core/hash.hpp>
+#include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
@@ -202,6 +203,21 @@ TEST_CASE("plan_data: samples of several measures that make no sense are refused
         "a vision-language model takes two measures, tiles and tokens, not 1");
   tokens[1] = 0;
   CHECK(refused(o) == "tokens[1] = 0 must be positive");
+}
+
+TEST_CASE("plan_data: layers with costs by tile and by token give the cost of samples and of micro-batches") {
+  splitmix64 draw(77);
+  std::vector<layer> const layers{{.name = "tower", .forward = {.per_tile = 900, .per_batch = 50}, .options = {{}}},
+                                  {.name = "block", .forward = {.per_token = 3, .per_square = 1, .per_batch = 70}, .options = {{}}}};
+  auto const samples = draw_samples(400, draw, false);
+  data_plan_options const o{.steps = {.capacity = 4096, .ranks = 4, .micro_batches = 2}, .others = {9}};
+  auto const cost = chain_cost_of(layers, {.tokens = 4096, .tiles = 9}, {.work_per_ms = 1'000'000'000});
+  CHECK(cost == chain_cost{.tokens = {3, 1}, .per_tile = 900, .per_micro_batch = 120});
+  auto const plan = plan_data(samples.view(), o, cost);
+  check_places(plan.steps, plan, o);
+  CHECK(plan.steps.cost == plan.samples.all_cost + 120 * plan.packs.value);
+  CHECK(refusal([&] { return plan_data(sample_measures{samples.view().column(1)}, o, cost); }) ==
+        "a chain of layers takes two measures, tiles and tokens, not 1");
 }
 
 }  // namespace test_plan_vector_data
