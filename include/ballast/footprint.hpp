@@ -23,6 +23,7 @@
 #include <ballast/footprint/parameter_sharing.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>
 #include <ballast/footprint/trainable.hpp>
+#include <ballast/footprint/trainers.hpp>
 #include <ballast/footprint/training_graph.hpp>
 #include <ballast/footprint/vision_language_cost.hpp>
 #include <ballast/footprint/workspace.hpp>

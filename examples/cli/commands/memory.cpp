@@ -12,6 +12,7 @@
 #include "report/words.hpp"
 
 #include <ballast/core/error.hpp>
+#include <ballast/footprint/trainers.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -44,7 +45,7 @@ struct memory_arguments {
 
 /// The setting that the options say, with the defaults of the trainer.
 [[nodiscard]] ballast::training_setting asked_setting(memory_arguments const& a, ballast::transformer const& model) {
-  auto const& of = named("--framework", a.trainer, std::span(trainers));
+  auto const& of = named("--framework", a.trainer, std::span(ballast::trainers));
   auto by = a.setting;
   auto& m = by.model;
   m.framework = ballast::framework_named(a.compiled ? "compiled" : of.framework);
@@ -52,7 +53,7 @@ struct memory_arguments {
     throw bad_input("--compiled: is for trainers whose kernels torch.compile makes, as transformers; those of megatron are fused already");
   m.loss = a.loss.value_or(of.loss);
   m.optimizer = a.optimizer.value_or(ballast::optimizer_named(of.optimizer));
-  take_kernels(m, of, model);
+  m.kernels = kernels_of(of, model);
   m.kernels.hidden_dropout = m.kernels.attention_dropout = a.dropout;
   m.spread.zero = a.zero.value_or(of.zero);
   by.pipeline.stages = a.stages;

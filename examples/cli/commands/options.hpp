@@ -78,9 +78,12 @@ template <class Named, std::size_t extent>
   std::string words;
   std::vector<std::string_view> names;
   for (auto const& entry : table) {
-    if (entry.word == lower_case(text)) return entry;
-    words += (words.empty() ? "" : ", ") + std::string(entry.word);
-    names.push_back(entry.word);
+    if constexpr (requires { entry.word; })
+      names.push_back(entry.word);
+    else
+      names.push_back(entry.name);  // the library's tables
+    if (names.back() == lower_case(text)) return entry;
+    words += (words.empty() ? "" : ", ") + std::string(names.back());
   }
   throw bad_input(option + " " + printable(text) + ": expected one of " + words + did_you_mean(text, names));
 }

@@ -2,12 +2,12 @@
 #include "planning/capacity_choice.hpp"
 
 #include "errors.hpp"
-#include "planning/memory_question.hpp"
 #include "planning/model_setting.hpp"
 #include "report/output.hpp"
 #include "report/words.hpp"
 
 #include <ballast/core/math.hpp>
+#include <ballast/footprint/trainers.hpp>
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/longest_sequence.hpp>
 
@@ -44,8 +44,8 @@ chosen_capacity choose_capacity(model_request const& asked, model_on_device cons
   chosen_capacity out{.model = model_of(on.model), .by = {}, .hopper = is_hopper(device), .next = {}};
   auto& by = out.by;
   by.model = setting_for(asked.setting, shape.ranks, out.model, on.model);
-  for (auto const& t : trainers)
-    if (t.word == by.model.framework.name) take_kernels(by.model, t, out.model);
+  for (auto const& t : ballast::trainers)
+    if (t.name == by.model.framework.name) by.model.kernels = kernels_of(t, out.model);
   by.recompute = asked.recompute;
   by.pipeline = {.stages = (std::max)(asked.stages, std::uint64_t{1}),
                  .memory = asked.memory.value_or(device.memory_bytes / 10 * 9),

@@ -65,11 +65,6 @@ struct changed_setting {
 
 }  // namespace
 
-void take_kernels(ballast::model_setting& by, trainer const& of, ballast::transformer const& model) {
-  by.kernels = of.kernels;
-  by.kernels.grouped_gemm = model.experts > 0 && by.framework.count == ballast::tensor_count::megatron;
-}
-
 memory_answer answer_of(ballast::transformer const& model, training_setting const& by, ballast::cluster const& on) {
   require_valid(by, model);
   auto const hopper = is_hopper(on.device);

@@ -119,7 +119,8 @@ void bind_transformer(nb::module_& m) {
       "transformer",
       [](std::int64_t layers, std::int64_t hidden, std::int64_t query_heads, std::int64_t kv_heads, std::int64_t head_width,
          std::int64_t ffn, std::int64_t vocabulary, bool gated, bool causal, std::int64_t window, std::int64_t experts,
-         std::int64_t active_experts, std::int64_t expert_ffn, std::int64_t shared_ffn, bool norm_bias, std::int64_t qk_norm, bool tied) {
+         std::int64_t active_experts, std::int64_t expert_ffn, std::int64_t shared_ffn, bool norm_bias, std::int64_t qk_norm, bool tied,
+         std::int64_t positions, bool qkv_bias, bool output_bias, bool ffn_bias) {
         transformer const shape{.layers = layers,
                                 .hidden = hidden,
                                 .query_heads = query_heads,
@@ -129,12 +130,16 @@ void bind_transformer(nb::module_& m) {
                                 .gated = gated,
                                 .vocabulary = vocabulary,
                                 .tied = tied,
+                                .positions = positions,
                                 .causal = causal,
                                 .window = window,
                                 .experts = experts,
                                 .active_experts = active_experts,
                                 .expert_ffn = expert_ffn,
                                 .shared_ffn = shared_ffn,
+                                .qkv_bias = qkv_bias,
+                                .output_bias = output_bias,
+                                .ffn_bias = ffn_bias,
                                 .norm_bias = norm_bias,
                                 .qk_norm = qk_norm};
         ballast::require_valid(shape);
@@ -142,12 +147,13 @@ void bind_transformer(nb::module_& m) {
       },
       nb::kw_only(), "layers"_a, "hidden"_a, "query_heads"_a, "kv_heads"_a, "head_width"_a, "ffn"_a = 0, "vocabulary"_a = 0,
       "gated"_a = true, "causal"_a = true, "window"_a = 0, "experts"_a = 0, "active_experts"_a = 0, "expert_ffn"_a = 0, "shared_ffn"_a = 0,
-      "norm_bias"_a = false, "qk_norm"_a = 0, "tied"_a = false,
+      "norm_bias"_a = false, "qk_norm"_a = 0, "tied"_a = false, "positions"_a = 0, "qkv_bias"_a = false, "output_bias"_a = false,
+      "ffn_bias"_a = false,
       "The shape of a model.\n\n`ffn` is the inner width of a dense feed-forward block, `gated` whether it has three matrices. With\n"
       "`window`, every layer sees that many keys. With `experts`, every layer sends a token to `active_experts` of them.\n"
       "`norm_bias` says that norms are LayerNorms; `qk_norm` is the number of weights of the norms of queries and keys; `tied` says that "
       "the\n"
-      "head has the embedding's matrix.");
+      "head has the embedding's matrix; `positions` is the number of rows of a learned embedding of positions.");
   m.def(
       "presets",
       [] {

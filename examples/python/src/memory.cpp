@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <ballast/core/error.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/trainers.hpp>
+#include <ballast/plan/longest_sequence.hpp>
 #include <ballast/plan/memory_of.hpp>
 
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -87,42 +90,96 @@ nb::dict layer_tensors(nb::handle model, std::int64_t layer, std::string const& 
   return out;
 }
 
-nb::list memory(nb::handle model, std::string const& framework, std::int64_t sequence, std::int64_t micro_batch, std::int64_t micro_batches,
-                std::int64_t tensor, std::int64_t context, std::int64_t data, std::uint64_t stages, std::int64_t expert,
-                std::int64_t expert_tensor, int zero, std::string const& optimizer, std::string const& recompute, std::string const& loss,
-                std::string const& train, bool stored_scores, bool hopper) {
-  auto const shape = model_of(model);
+/// What a training is beside its model and its micro-batches. What is None is what the trainer does, or else the usual.
+ballast::training_setting setting_of(transformer const& model, std::optional<std::string> const& trainer,
+                                     std::optional<std::string> const& framework, std::int64_t micro_batches, std::int64_t tensor,
+                                     std::int64_t context, std::int64_t data, std::uint64_t stages, std::int64_t expert,
+                                     std::int64_t expert_tensor, std::optional<int> zero, std::optional<std::string> const& optimizer,
+                                     std::string const& recompute, std::optional<std::string> const& loss, std::string const& train,
+                                     bool stored_scores, bool dropout, std::optional<std::int64_t> value, std::optional<bool> repeated_keys,
+                                     std::optional<bool> composed_activation, std::optional<std::int64_t> adapter_value,
+                                     std::optional<bool> adapter_dropout) {
+  auto const usual = trainer ? ballast::trainer_named(*trainer) : ballast::trainer{.framework = "eager"};
+  auto kernels = trainer ? kernels_of(usual, model) : usual.kernels;
+  kernels.hidden_dropout = kernels.attention_dropout = dropout;
+  kernels.value = value.value_or(kernels.value);
+  kernels.repeated_keys = repeated_keys.value_or(kernels.repeated_keys);
+  kernels.composed_activation = composed_activation.value_or(kernels.composed_activation);
+  kernels.adapter_value = adapter_value.value_or(kernels.adapter_value);
+  kernels.adapter_dropout = adapter_dropout.value_or(kernels.adapter_dropout);
   ballast::training_setting by;
-  by.model = {.spread = {.tensor = tensor, .context = context, .data = data * context, .sequence_parallel = tensor > 1, .zero = zero},
+  by.model = {.spread = {.tensor = tensor,
+                         .context = context,
+                         .data = data * context,
+                         .sequence_parallel = tensor > 1,
+                         .zero = zero.value_or(usual.zero)},
               .expert = expert,
               .expert_tensor = expert_tensor,
-              .optimizer = ballast::optimizer_named(optimizer),
-              .framework = ballast::framework_named(framework),
-              .loss = loss_of(loss),
+              .optimizer = ballast::optimizer_named(optimizer ? *optimizer : usual.optimizer),
+              .framework = ballast::framework_named(framework ? *framework : usual.framework),
+              .loss = loss ? loss_of(*loss) : usual.loss,
               .attention = attention_of(stored_scores),
+              .kernels = kernels,
               .language = trained_of(train)};
   by.pipeline.stages = stages;
   by.recompute = recompute_of(recompute);
-  by.sequence = sequence;
-  by.micro_batch = micro_batch;
   by.micro_batches = micro_batches;
-  nb::list out;
-  for (auto const& stage : ballast::memory_of(shape, by, hopper)) {
-    using enum ballast::memory_moment;
-    nb::dict extra, parts;
-    for (auto const at : {head, layer_backward, overlap, step})
-      extra[std::string(to_string(at)).c_str()] = stage.extra[static_cast<std::size_t>(at)];
-    parts["states"] = stage.states;
-    parts["workspace"] = stage.workspace;
-    parts["kept"] = stage.kept;
-    parts["inputs"] = stage.inputs;
-    parts["gathered"] = stage.gathered;
-    parts["extra"] = extra;
-    parts["moment"] = std::string(to_string(stage.moment));
-    parts["peak"] = stage.peak();
-    out.append(parts);
+  return by;
+}
+
+nb::dict parts_of(ballast::memory_parts const& of) {
+  nb::dict extra, parts;
+  for (std::size_t at = 0; at < of.extra.size(); ++at)
+    extra[std::string(to_string(static_cast<ballast::memory_moment>(at))).c_str()] = of.extra[at];
+  parts["states"] = of.states;
+  parts["workspace"] = of.workspace;
+  parts["kept"] = of.kept;
+  parts["inputs"] = of.inputs;
+  parts["gathered"] = of.gathered;
+  parts["extra"] = extra;
+  parts["moment"] = std::string(to_string(of.moment));
+  parts["peak"] = of.peak();
+  return parts;
+}
+
+/// The functions that take a setting, with its arguments behind their own.
+template <class... Arguments>
+struct functions_of_setting {
+  static nb::list memory(nb::handle model, std::int64_t sequence, std::int64_t micro_batch, bool hopper, Arguments... arguments) {
+    auto const shape = model_of(model);
+    auto by = setting_of(shape, arguments...);
+    by.sequence = sequence;
+    by.micro_batch = micro_batch;
+    nb::list out;
+    for (auto const& stage : ballast::memory_of(shape, by, hopper)) out.append(parts_of(stage));
+    return out;
   }
-  return out;
+  static nb::dict longest_sequence(nb::handle model, std::int64_t memory, std::int64_t unit, bool packed, std::int64_t micro_batch,
+                                   bool hopper, Arguments... arguments) {
+    auto const shape = model_of(model);
+    auto by = setting_of(shape, arguments...);
+    by.pipeline.memory = memory;
+    by.micro_batch = micro_batch;
+    auto const found = ballast::longest_sequence(shape, by, {.unit = unit, .packed = packed, .hopper = hopper});
+    nb::dict out;
+    out["tokens"] = found.tokens;
+    out["stage"] = found.stage;
+    out["next"] = found.next.peak() > 0 ? nb::object(parts_of(found.next)) : nb::none();
+    return out;
+  }
+};
+template <class... Arguments>
+functions_of_setting<Arguments...> functions_of(ballast::training_setting (*)(transformer const&, Arguments...));
+using functions = decltype(functions_of(&setting_of));
+
+/// Binds one of them: `own` are the arguments in front of the setting's.
+template <class Function, class... Own>
+void bind_with_setting(nb::module_& m, char const* name, Function function, char const* what, Own const&... own) {
+  m.def(name, function, "model"_a, nb::kw_only(), own..., "trainer"_a = nb::none(), "framework"_a = nb::none(), "micro_batches"_a = 1,
+        "tensor"_a = 1, "context"_a = 1, "data"_a = 1, "stages"_a = 1, "expert"_a = 1, "expert_tensor"_a = 0, "zero"_a = nb::none(),
+        "optimizer"_a = nb::none(), "recompute"_a = "none", "loss"_a = nb::none(), "train"_a = "all", "stored_scores"_a = false,
+        "dropout"_a = false, "value"_a = nb::none(), "repeated_keys"_a = nb::none(), "composed_activation"_a = nb::none(),
+        "adapter_value"_a = nb::none(), "adapter_dropout"_a = nb::none(), what);
 }
 
 }  // namespace
@@ -133,13 +190,21 @@ void bind_memory(nb::module_& m) {
         "adapter_dropout"_a = false,
         "What a layer keeps from its forward to its backward pass: bytes per token and per squared token, by the name of the tensor.\n\n"
         "`value` is the number of bytes of a value, `adapter_value` that of adapters; `train` is all, none or lora:RANK.");
-  m.def(
-      "memory", &memory, "model"_a, nb::kw_only(), "framework"_a = "eager", "sequence"_a, "micro_batch"_a = 1, "micro_batches"_a = 1,
-      "tensor"_a = 1, "context"_a = 1, "data"_a = 1, "stages"_a = 1, "expert"_a = 1, "expert_tensor"_a = 0, "zero"_a = 0,
-      "optimizer"_a = "adam", "recompute"_a = "none", "loss"_a = "plain", "train"_a = "all", "stored_scores"_a = false, "hopper"_a = true,
+  bind_with_setting(
+      m, "memory", &functions::memory,
       "What each pipeline stage of a training holds on a device, in bytes, part by part.\n\n"
       "A list with a dict for each stage: states, workspace, kept, inputs, gathered, `extra` at each moment, the moment of the peak, and\n"
-      "the peak. `recompute` is none, full, or modules such as \"core_attn,mlp\". docs/memory-model.md describes all terms.");
+      "the peak. `recompute` is none, full, or modules such as \"core_attn,mlp\". `trainer` is megatron, torchtitan, torchtune,\n"
+      "transformers, axolotl or deepspeed: what is None is then what it does by default; else the framework is eager, the optimizer adam,\n"
+      "ZeRO 0. docs/memory-model.md describes all terms.",
+      "sequence"_a, "micro_batch"_a = 1, "hopper"_a = true);
+  bind_with_setting(
+      m, "longest_sequence", &functions::longest_sequence,
+      "The most tokens that fit `memory` bytes a device, a multiple of `unit`: of a pack of any samples, or of each of `micro_batch`\n"
+      "sequences if not `packed`. The other arguments are those of `memory`.\n\n"
+      "A dict: tokens (0 if not even one unit fits), the fullest stage if it is one unit longer, and what that stage holds `next`, as in\n"
+      "`memory`; None where more than 2^30 tokens are not looked at.",
+      "memory"_a, "unit"_a = 64, "packed"_a = true, "micro_batch"_a = 1, "hopper"_a = true);
 }
 
 }  // namespace ballast_python
