@@ -5,6 +5,7 @@ import collections.abc
 import copy
 import gc
 import importlib.util
+import json
 import os
 import pathlib
 import pickle
@@ -240,6 +241,52 @@ class Memory(unittest.TestCase):
         self.assertLess(run(loss="in-place")[0]["peak"], one[0]["peak"])
         with self.assertRaisesRegex(ValueError, "no loss"):
             run(loss="cheap")
+        tune = partial(ballast.memory, "llama-3.1-8b", sequence=8192, data=8)
+        told = {"framework": "eager", "optimizer": "adam-bf16", "loss": "chunked:8", "zero": 3, "repeated_keys": True}
+        self.assertEqual(tune(trainer="torchtune"), tune(**told))
+        self.assertEqual(tune(trainer="torchtune", zero=2), tune(**(told | {"zero": 2})))
+        with self.assertRaisesRegex(ValueError, "no trainer"):
+            tune(trainer="torchtitun")
+
+    def test_the_longest_sequence_that_fits(self):
+        asked = {"model": "llama-3.1-8b", "trainer": "megatron", "data": 8, "zero": 2, "recompute": "full"}
+        memory = ballast.devices()["h100"] // 10 * 9
+        for unit, packed in ((64, True), (1, False)):
+            found = ballast.longest_sequence(memory=memory, unit=unit, packed=packed, **asked)
+            tokens = found["tokens"]
+            self.assertEqual(tokens % unit, 0)
+            self.assertLessEqual(ballast.memory(sequence=tokens, **asked)[0]["peak"], memory)
+            self.assertEqual(ballast.memory(sequence=tokens + unit, **asked)[found["stage"]], found["next"])
+            self.assertGreater(found["next"]["peak"], memory)
+        none = ballast.longest_sequence("llama-3.1-8b", memory=1)
+        self.assertEqual(none["tokens"], 0)
+        self.assertIsNone(ballast.longest_sequence("qwen2.5-0.5b", memory=1 << 62)["next"])
+        with self.assertRaisesRegex(ValueError, "unit = 0 must be in"):
+            ballast.longest_sequence("llama-3.1-8b", memory=1, unit=0)
+
+    def test_the_shape_of_a_config(self):
+        llama = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32}
+        llama |= {"num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}
+        preset = ballast.transformer("llama-3.1-8b")
+        shape = ballast.models.shape_of(llama)
+        self.assertEqual(shape.parameters, preset.parameters)
+        self.assertEqual(ballast.memory(shape, sequence=4096), ballast.memory(preset, sequence=4096))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "config.json")
+            for text, sentence in (
+                (json.dumps(llama | {"model_type": "mamba"}), "model_type = 'mamba' is not one of"),
+                (json.dumps(llama | {"vocab_size": 0}), "vocab_size = 0 in the config must be a positive integer"),
+                (json.dumps(llama | {"hidden_act": "relu"}), "hidden_act = 'relu' in the config is not modelled"),
+                ("[1]", "must hold an object"),
+                ("{", "is no JSON"),
+            ):
+                with open(path, "w") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(ValueError, sentence):
+                    ballast.models.shape_of(path)
+        self.assertIs(ballast.models.shape_of(preset), preset)
+        with self.assertRaisesRegex(ValueError, "nowhere is neither a file nor one of the presets"):
+            ballast.models.shape_of("nowhere")
 
 
 class Costs(unittest.TestCase):

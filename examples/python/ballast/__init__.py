@@ -12,7 +12,7 @@ Plans are pure functions of their arguments, so every rank makes the same one. d
 
 from collections.abc import Sequence as _Sequence
 
-from . import lengths
+from . import lengths, models
 from ._ballast import (
     Cost,
     PackedRow,
@@ -25,6 +25,7 @@ from ._ballast import (
     balance,
     check,
     cu_seqlens,
+    devices,
     label_counts,
     layer_tensors,
     least_micro_batches,
@@ -68,6 +69,7 @@ __all__ = [
     "balance",
     "check",
     "cu_seqlens",
+    "devices",
     "label_counts",
     "layer_tensors",
     "least_micro_batches",
@@ -78,6 +80,7 @@ __all__ = [
     "lower_bound",
     "memory",
     "micro_batches",
+    "models",
     "near_optimal",
     "pack",
     "packed_row",

@@ -6,6 +6,7 @@
     for step, micro_batches in plan.steps_of(loader):
         ...                           # forward, backward, update
         saved = plan.state()          # what the checkpoint keeps: a few integers
+    print(fits(model, lengths, "h100"))  # the largest capacity of a pack, and which lengths are longer
     plan.resume(saved, ranks=3)       # before the sampler is made: plans what is left for three ranks
 
 docs/python-trainers.md says what else has to be known. PyTorch is imported when a tensor or a collective is first
@@ -18,7 +19,9 @@ import numpy as np
 
 import ballast
 
-__all__ = ["Batches", "Packed", "Pieces", "Plan", "check", "labels_of_step"]
+from ._fits import Fit, fits
+
+__all__ = ["Batches", "Fit", "Packed", "Pieces", "Plan", "check", "fits", "labels_of_step"]
 
 
 class Plan:

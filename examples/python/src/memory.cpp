@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <ballast/core/error.hpp>
+#include <ballast/cost/device.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/model_setting.hpp>
@@ -198,6 +199,14 @@ void bind_memory(nb::module_& m) {
       "transformers, axolotl or deepspeed: what is None is then what it does by default; else the framework is eager, the optimizer adam,\n"
       "ZeRO 0. docs/memory-model.md describes all terms.",
       "sequence"_a, "micro_batch"_a = 1, "hopper"_a = true);
+  m.def(
+      "devices",
+      [] {
+        nb::dict out;
+        for (auto const& d : ballast::devices) out[std::string(d.name).c_str()] = d.memory_bytes;
+        return out;
+      },
+      nb::sig("def devices() -> dict[str, int]"), "The accelerators whose datasheets are known, with the bytes of their memory.");
   bind_with_setting(
       m, "longest_sequence", &functions::longest_sequence,
       "The most tokens that fit `memory` bytes a device, a multiple of `unit`: of a pack of any samples, or of each of `micro_batch`\n"
