@@ -293,7 +293,11 @@ TEST_CASE("layers that cannot be used are refused, naming file and line", "[cli]
   bad const cases[] = {
       {"", "f: there are no layers in it\n"},
       {head, "f: there are no layers in it\n"},
-      {"a,1,2\n", "f:1: a is no column of layers; these are name, forward, backward, parameter_bytes, activation_bytes"},
+      {"a,1,2\n",
+       "f:1: a is no column of layers; these are name, forward, backward, forward_per_batch, backward_per_batch, parameter_bytes"},
+      {"name,forward,backward,backward_per_batch\na,1,2,2\nb,1,2,2.5\n",
+       "f:3: 2.5 of backward_per_batch exceeds the layer's time of 2, of which it is the part that any micro-batch takes"},
+      {"name,forward,backward,forward_per_batch\na,1,2,-1\n", "f:2: -1 is not a forward_per_batch time: times are numbers from 0"},
       {"name,forward\n", "f:1: the column backward is missing\n"},
       {"forward,backward\n", "f:1: the column name is missing\n"},
       {"name,forward,backward,forward\n", "f:1: the column forward occurs a second time\n"},

@@ -149,6 +149,21 @@ TEST_CASE("plan --stages --layers: measured layers scale by tokens, and full mic
     return of("--stages 1 --memory 1Ki");
   }();
   CHECK(close(half["model_plan"]["modelled_run_ms"], 2 * 9.5));  // by tokens: 20 of them
+
+  in.file("f", lengths);
+  in.file("layers.csv",
+          "name,forward,backward,forward_per_batch,backward_per_batch,parameter_bytes,activation_bytes,checkpoint_bytes,boundary_bytes\n"
+          "embedding,0.5,0.5,0.25,0.25,10,4,1,8\n"
+          "a,1,2.5,0.5,1,10,40,4,8\n"
+          "b,1,2.5,0.5,1,10,40,4,8\n"
+          "head,0.5,1,0.25,0.5,10,8,8,0\n");  // any micro-batch takes 4.25 of the 9.5 ms
+  auto const parts = of("--stages 2 --memory 70");
+  for (auto const* key : {"boundaries", "recompute", "bottleneck_ms", "modelled_run_ms", "memory"})
+    CHECK(parts["model_plan"][key] == two["model_plan"][key]);  // all micro-batches are full
+  CHECK(close(of("--stages 1")["modelled_step_ms"].get<double>() * one["steps"].get<double>(), 8 * 9.5));
+  in.file("f", "3\n");
+  CHECK(close(of("--stages 1")["model_plan"]["modelled_run_ms"], 4.25 + 0.3 * 5.25));
+  CHECK(close(of("--stages 1")["modelled_step_ms"], 4.25 + 0.3 * 5.25));
 }
 
 TEST_CASE("plan --stages: a baseline that is faster, or does not fit, is not passed over in silence") {

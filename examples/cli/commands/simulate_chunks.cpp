@@ -76,8 +76,10 @@ struct chunk_works {
     auto& parameters = out.parameters.emplace_back(0);
     for (auto i = static_cast<std::size_t>(on.cuts[s]); i < on.cuts[s + 1]; ++i) {
       auto const& row = on.table.layers[i];
-      sum.forward += row.forward;
-      sum.backward += row.backward;
+      sum.forward += row.forward - row.forward_per_batch;
+      sum.backward += row.backward - row.backward_per_batch;
+      sum.forward_per_batch += row.forward_per_batch;
+      sum.backward_per_batch += row.backward_per_batch;
       sum.activation_bytes += row.activation_bytes;
       sum.checkpoint_bytes += row.checkpoint_bytes;
       sum.boundary_bytes = row.boundary_bytes;
@@ -89,8 +91,8 @@ struct chunk_works {
         auto const k = chain[place];
         auto const tokens = chunks.tokens(k);
         auto& work = works[k];
-        work.forward = scaled(sum.forward, times[k], whole);
-        work.backward = scaled(sum.backward, times[k], whole);
+        work.forward = scaled(sum.forward, times[k], whole) + sum.forward_per_batch;
+        work.backward = scaled(sum.backward, times[k], whole) + sum.backward_per_batch;
         work.transfer = link_time(scaled(sum.boundary_bytes, tokens, of_file), on.bytes_per_1, on.table);
         work.kept = scaled(sum.activation_bytes, tokens, of_file);
         if (chain.size() - place <= arguments.retain) continue;

@@ -8,6 +8,7 @@
 #include "report/output.hpp"
 #include "report/words.hpp"
 
+#include <ballast/core/checked.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/footprint/model_layers.hpp>
@@ -30,21 +31,27 @@ namespace {
 
 using ballast::recomputation;
 
-/// Layers that were timed on a micro-batch of `capacity` tokens, by tokens: works in nanoseconds of that micro-batch.
+/// Layers that were timed on a micro-batch of `capacity` tokens, by tokens but for the part of any micro-batch: works in nanoseconds of
+/// that micro-batch.
 [[nodiscard]] rated_layers model_of_layers(layer_table const& table, std::int64_t capacity, ballast::device const& on) {
   constexpr std::int64_t per_ms = 1'000'000;
   if (capacity > std::int64_t{1} << 40) throw bad_input("--capacity: --layers is for micro-batches of up to 2^40 tokens");
   rated_layers out{.layers = {},
                    .rates = {.work_per_ms = per_ms * capacity, .units_per_byte = capacity, .link_bytes_per_ms = on.link_bandwidth / 2000}};
   auto const by_token = [](std::int64_t cost) { return ballast::batch_cost{.per_token = cost}; };
-  auto const time = [&](std::int64_t units) {
-    return by_token(static_cast<std::int64_t>(
-        ballast::multiply_divide_up(static_cast<std::uint64_t>(units), per_ms, static_cast<std::uint64_t>(table.units_per_1))));
+  auto const time = [&](std::int64_t units, std::int64_t once) {
+    auto const nanoseconds = [&](std::int64_t of) {
+      return static_cast<std::int64_t>(
+          ballast::multiply_divide_up(static_cast<std::uint64_t>(of), per_ms, static_cast<std::uint64_t>(table.units_per_1)));
+    };
+    auto const part = ballast::checked(nanoseconds(once)) * ballast::checked(capacity);  // in units of work, as a whole micro-batch has
+    if (!part.fits()) throw bad_input("--layers: a part of any micro-batch, times the tokens of --capacity, reaches 2^63 nanoseconds");
+    return ballast::batch_cost{.per_token = nanoseconds(units - once), .per_batch = part.value};
   };
   for (auto const& row : table.layers) {
     ballast::layer made{.name = row.name,
-                        .forward = time(row.forward),
-                        .backward = time(row.backward),
+                        .forward = time(row.forward, row.forward_per_batch),
+                        .backward = time(row.backward, row.backward_per_batch),
                         .state = row.parameter_bytes,
                         .boundary = by_token(row.boundary_bytes)};
     made.add({.bytes = by_token(row.activation_bytes)});
@@ -54,13 +61,24 @@ using ballast::recomputation;
   return out;
 }
 
-/// A sample costs its tokens, as the layers do.
-[[nodiscard]] timed_cost cost_of_layers(rated_layers const& model, std::string const& name, std::string const& device) {
-  double nanoseconds = 0;
-  for (auto const& l : model.layers) nanoseconds += static_cast<double>(l.forward.per_token) + static_cast<double>(l.backward.per_token);
-  constexpr ballast::token_cost tokens{};
-  return {tokens, [](std::int64_t length) { return length >= 0; }, nanoseconds / static_cast<double>(model.rates.work_per_ms),
-          "layers of " + name, device};
+/// Milliseconds of a part of the work of all layers: of a token, or of any micro-batch.
+[[nodiscard]] double ms_of(rated_layers const& model, std::int64_t ballast::batch_cost::* part) {
+  double work = 0;
+  for (auto const& l : model.layers) work += static_cast<double>(l.forward.*part) + static_cast<double>(l.backward.*part);
+  return work / static_cast<double>(model.rates.work_per_ms);
+}
+
+/// A sample costs its tokens, as the layers do; in thousandths of a token where a micro-batch has a cost of its own, which may be small.
+[[nodiscard]] timed_cost cost_of_layers(rated_layers const& model, std::string const& name, std::string const& device, double stages) {
+  auto const once = ms_of(model, &ballast::batch_cost::per_batch), token = ms_of(model, &ballast::batch_cost::per_token);
+  if (once > 0 && token <= 0) throw bad_input("--layers: no part of the times of " + name + " grows with the tokens of a micro-batch");
+  ballast::linear_cost const cost{.per_token = once > 0 ? 1000 : 1};
+  return {.units = cost,
+          .in_range = [cost](std::int64_t length) { return cost.fits(length); },
+          .ms_per_unit = token / static_cast<double>(cost.per_token),
+          .model = "layers of " + name,
+          .device = device,
+          .ms_per_micro_batch = once / stages};
 }
 
 /// The work of a token in a forward and backward pass, over that where all parameters are trained: three times the forward pass.
@@ -152,7 +170,7 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
     auto const table = read_layers_file(asked.layers, false);
     require_bytes(table, asked.layers, "stages fit their devices");
     auto model = model_of_layers(table, shape.capacity, device);
-    auto cost = cost_of_layers(model, title_of({asked.layers}), on.device);
+    auto cost = cost_of_layers(model, title_of({asked.layers}), on.device, static_cast<double>(asked.stages));
     return {std::move(model), std::move(cost)};
   }
   auto cost = modelled_cost(on, measures, asked.setting);
@@ -168,6 +186,7 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
                      .images = images};
   if (!images) cost.ms_per_unit *= share_of_passes(model);
   cost.ms_per_unit /= static_cast<double>(by.spread.tensor * by.spread.context);
+  cost.ms_per_micro_batch = ms_of(model, &ballast::batch_cost::per_batch) / static_cast<double>(asked.stages);
   return {std::move(model), std::move(cost)};
 }
 

@@ -31,7 +31,7 @@ struct timed_cost {
   std::function<bool(std::int64_t)> in_range;
   double ms_per_unit;
   std::string model, device;        ///< in words
-  double ms_per_micro_batch = 0;    ///< what a fit found that a micro-batch takes beside its samples
+  double ms_per_micro_batch = 0;    ///< what a micro-batch takes on each stage beside its samples, by a fit or by layers
   std::int64_t units_per_tile = 0;  ///< of a sample of image tiles and tokens
 
   std::int64_t operator()(std::int64_t length) const { return units(length); }

@@ -15,9 +15,17 @@ namespace ballast_cli {
 
 namespace {
 
-enum column : std::size_t { name_column, forward_column, backward_column, first_bytes };
-constexpr std::array<std::string_view, 7> column_names{
-    "name", "forward", "backward", "parameter_bytes", "activation_bytes", "checkpoint_bytes", "boundary_bytes"};
+enum column : std::size_t { name_column, forward_column, backward_column, first_part, first_bytes = first_part + 2 };
+constexpr std::array<std::string_view, 9> column_names{"name",
+                                                       "forward",
+                                                       "backward",
+                                                       "forward_per_batch",
+                                                       "backward_per_batch",
+                                                       "parameter_bytes",
+                                                       "activation_bytes",
+                                                       "checkpoint_bytes",
+                                                       "boundary_bytes"};
+constexpr std::array time_members{&layer_row::forward, &layer_row::backward, &layer_row::forward_per_batch, &layer_row::backward_per_batch};
 constexpr std::array byte_members{&layer_row::parameter_bytes, &layer_row::activation_bytes, &layer_row::checkpoint_bytes,
                                   &layer_row::boundary_bytes};
 constexpr double most_units = 1125899906842624.0;  // 2^50: below it a decimal times a power of ten still rounds to the right integer
@@ -32,8 +40,8 @@ constexpr int most_decimals = 15;
     auto const known = std::find(column_names.begin(), column_names.end(), header[i]);
     if (known == column_names.end())
       throw bad_input(place + ": " + printable(header[i]) +
-                      " is no column of layers; these are name, forward, backward, parameter_bytes, activation_bytes, checkpoint_bytes "
-                      "and boundary_bytes");
+                      " is no column of layers; these are name, forward, backward, forward_per_batch, backward_per_batch, "
+                      "parameter_bytes, activation_bytes, checkpoint_bytes and boundary_bytes");
     auto& place_of = at[static_cast<std::size_t>(known - column_names.begin())];
     if (place_of != header.size()) throw bad_input(place + ": the column " + header[i] + " occurs a second time");
     place_of = i;
@@ -60,9 +68,7 @@ constexpr int most_decimals = 15;
   return static_cast<int>(std::clamp<std::ptrdiff_t>(behind - exponent, 0, most_decimals + 1));
 }
 
-struct raw_times {
-  double forward, backward;
-};
+using raw_times = std::array<double, time_members.size()>;
 
 /// Chooses the scale, and turns the times into integers.
 void scale(layer_table& out, std::vector<raw_times> const& times, int decimals, int wanted, double total) {
@@ -77,8 +83,7 @@ void scale(layer_table& out, std::vector<raw_times> const& times, int decimals, 
   out.rounded = taken < decimals;
   auto const rounded = [&](double time) { return (static_cast<std::int64_t>(2.0 * time * static_cast<double>(out.units_per_1)) + 1) / 2; };
   for (std::size_t i = 0; i < times.size(); ++i) {
-    out.layers[i].forward = rounded(times[i].forward);
-    out.layers[i].backward = rounded(times[i].backward);
+    for (std::size_t k = 0; k < time_members.size(); ++k) out.layers[i].*time_members[k] = rounded(times[i][k]);
   }
 }
 
@@ -123,8 +128,16 @@ layer_table read_layers(std::string_view bytes, std::string const& name, int wan
     if (row.name.empty()) throw bad_input(place() + ": the layer has no name");
     if (auto const [before, fresh] = line_of.emplace(row.name, line); !fresh)
       throw bad_input(place() + ": layer " + printable(row.name) + " is in line " + std::to_string(before->second) + " already");
-    times.push_back({time_of(fields[at[forward_column]], "forward"), time_of(fields[at[backward_column]], "backward")});
-    total += 2 * times.back().forward + times.back().backward;  // recomputed, a layer runs forward twice
+    auto& time = times.emplace_back();
+    for (std::size_t k = 0; k < time_members.size(); ++k) {
+      auto const from = at[forward_column + k];
+      if (from != columns) time[k] = time_of(fields[from], column_names[forward_column + k]);
+      if (k >= 2 && time[k] > time[k - 2])
+        throw bad_input(place() + ": " + printable(fields[from]) + " of " + std::string(column_names[forward_column + k]) +
+                        " exceeds the layer's time of " + printable(fields[at[forward_column + k - 2]]) +
+                        ", of which it is the part that any micro-batch takes");
+    }
+    total += 2 * time[0] + time[1];  // recomputed, a layer runs forward twice
     if (!(total < most_units)) throw bad_input(place() + ": the times add up to 2^50 or more; choose a larger unit");
     for (std::size_t k = 0; k < byte_members.size(); ++k) {
       auto const from = at[first_bytes + k];
