@@ -56,7 +56,8 @@ TEST_CASE("simulate: ChunkFlow's example has its published bubbles, and the list
   in.file("layers", parts);
   CHECK(of("--chunk 4 --tokens 2")["orders"][0]["makespan"] == 45);  // a chunk of twice the tokens takes 3 + 6 of 2 (2 + 4)
   CHECK(of("--chunk 2 --retain 2")["orders"] == both["orders"]);     // full chunks take what the file says
-  CHECK(of("--chunk 1 --tokens 2 --retain 9")["orders"][1]["stages"][0]["busy"] == 8 * (2 + 3));  // each pays its part; halves are rounded up
+  CHECK(of("--chunk 1 --tokens 2 --retain 9")["orders"][1]["stages"][0]["busy"] ==
+        8 * (2 + 3));  // each pays its part; halves are rounded up
   files_of_the_example(in);
 
   auto const one = of("--chunk 2 --search 50");
