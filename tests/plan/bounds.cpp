@@ -28,6 +28,7 @@ std::int64_t cheapest_steps(weighed_samples const& samples, batching_options con
   std::vector<std::int64_t> load(sets, 0), best(sets, never);
   for (std::size_t set = 1; set < sets; ++set) {
     std::int64_t tokens = 0;
+    load[set] = o.cost_per_micro_batch;
     for (std::size_t i = 0; i < samples.size(); ++i)
       if ((set >> i & 1U) != 0) {
         tokens += samples.tokens[i];
@@ -44,7 +45,8 @@ std::int64_t cheapest_steps(weighed_samples const& samples, batching_options con
   }
   best[0] = 0;
   for (std::size_t set = 1; set < sets; ++set)
-    for (auto part = set; part != 0; part = (part - 1) & set) best[set] = (std::min)(best[set], step[part] + best[set ^ part]);
+    for (auto part = set; part != 0; part = (part - 1) & set)
+      best[set] = (std::min)(best[set], step[part] + o.cost_per_step + best[set ^ part]);
   return best.back();
 }
 
@@ -72,6 +74,24 @@ TEST_CASE("steps_lower_bound: no plan is below it, and often one reaches it") {
   }
   CHECK(reached >= 150);
   CHECK(above_mean >= 10);
+}
+
+TEST_CASE("steps_lower_bound: fixed costs of steps and micro-batches are counted for as few as hold the samples") {
+  splitmix64 draw(4);
+  int reached = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    auto const lengths = random_lengths(static_cast<std::size_t>(between(1, 9, draw)), 12, draw);
+    batching_options const o{.capacity = 12 + between(0, 3, draw),
+                             .ranks = static_cast<std::uint64_t>(between(1, 3, draw)),
+                             .cost_per_micro_batch = between(0, 200, draw),
+                             .cost_per_step = between(0, 50, draw)};
+    auto const samples = weigh(lengths, o, quadratic_cost{.linear = between(0, 8, draw), .quadratic = between(1, 3, draw)});
+    CAPTURE(trial, lengths, o.capacity, o.ranks, o.cost_per_micro_batch, o.cost_per_step);
+    auto const bound = steps_lower_bound(samples, o), best = cheapest_steps(samples, o);
+    REQUIRE(bound <= best);
+    reached += bound == best ? 1 : 0;
+  }
+  CHECK(reached > 30);
 }
 
 TEST_CASE("steps_lower_bound: samples that fill whole steps are counted step by step") {

@@ -396,6 +396,23 @@ TEST_CASE("plan_training: what a micro-batch pays once is what a tile in each of
   CHECK(feasible > 80 / round_step);
 }
 
+TEST_CASE("plan_training: the largest working set of a stage may be that of any layer, by what it needs for any micro-batch") {
+  auto layers = equal_layers(3);
+  layers[0].working = {.per_token = 5};
+  layers[1].working = {.per_token = 1, .per_batch = 100};
+  layers[2].working = {.per_token = 1, .per_square = 1};
+  auto const peak = [&](std::int64_t tokens) {
+    auto const plan = plan_of(steps_of({tokens}, 1, 1), {tokens}, layers, {.stages = 1, .memory = ample});
+    return plan.memory[0].activations - 30 * tokens;  // of what three layers keep
+  };
+  CHECK(peak(1) == 101);
+  CHECK(peak(4) == 104);
+  CHECK(peak(20) == 420);
+  layers[2].working = {};
+  CHECK(peak(20) == 120);
+  CHECK(peak(90) == 450);
+}
+
 TEST_CASE("plan_training: memory has room for the largest micro-batch that is named") {
   auto const model = transformer_preset("llama-3.1-8b");
   std::vector<std::int64_t> const tokens(16, 1024);
