@@ -130,37 +130,6 @@ TEST_CASE("improve_setting: never behind the setting, whatever it interleaves, c
   CHECK((round_step > 1 || (faster > 20 && as_good > 1)));  // few rounds may have neither
 }
 
-TEST_CASE("judge_setting: a plan with tensors on the host, two micro-batches at once, or float32 values fits as it is judged") {
-  auto small = model;
-  small.layers = 8;
-  int planned = 0;
-  auto const check = [&](char const* framework, auto const& change) {
-    CAPTURE(framework);
-    auto by = four_stages();
-    by.pipeline.stages = 1;
-    by.model.framework = framework_named(framework);
-    by.model.loss.how = head_loss::kind::fused;  // the peak is that of a layer
-    change(by.model.kernels);
-    auto const full = full_step_of(by);
-    auto const rates = rates_of(h100, 8);
-    auto const most = memory_of(small, by)[0].peak();
-    for (std::int64_t part = 32; part <= 136; ++part) {
-      by.pipeline.memory = most / 128 * part;
-      auto options = by.pipeline;
-      options.memory = memory_for_stages(by.pipeline.memory, small, by.model, full.packs[0]);
-      auto const plan = plan_training<std::uint32_t>(full.steps, full.packs, layers_of(small, by.model), options, rates);
-      if (plan.status != status::feasible) continue;
-      ++planned;
-      CHECK(judge_setting<std::uint32_t>(full.steps, full.packs, small, setting_of(plan, small, by), rates).status == status::feasible);
-    }
-  };
-  for (auto const& module : offload_modules) check("megatron", [&](kernel_setting& k) { k.moved = {module.module}; });
-  check("megatron", [](kernel_setting& k) { k.expert_overlap = true; });
-  check("eager", [](kernel_setting& k) { k.value = 4; });
-  check("compiled", [](kernel_setting& k) { k.value = 4; });
-  CHECK(planned > 200);
-}
-
 TEST_CASE("judge_setting: equal cuts, and cuts by numbers of layers") {
   auto by = four_stages();
   CHECK(boundaries_of(by, model) == std::vector<std::uint32_t>{0, 9, 17, 25, 34});

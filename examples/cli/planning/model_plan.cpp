@@ -116,25 +116,31 @@ using ballast::recomputation;
   return static_cast<std::uint32_t>(sum);
 }
 
+/// The setting of a language model that is planned.
+[[nodiscard]] ballast::training_setting setting_of(rated_layers const& model, ballast::training_options const& options,
+                                                   std::uint64_t micro_batches) {
+  return {
+      .model = *model.setting, .pipeline = options, .sequence = model.capacity, .micro_batches = static_cast<std::int64_t>(micro_batches)};
+}
+
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
-void add_megatron(planned_model& plan, ballast::any_schedule const& schedule, std::uint64_t micro_batches) {
+void add_megatron(planned_model& plan, ballast::training_options const& options, std::uint64_t micro_batches, bool hopper) {
   if (plan.model.images) return;  // its layouts have no vision layers
   auto const kinds = kinds_of(layer_names(plan.model));
   auto const& cuts = plan.runs.planned.stages.partition.boundaries;
-  if (!std::holds_alternative<ballast::zbv_schedule>(schedule))  // whose chunks are on other stages than those of a layout
+  if (!std::holds_alternative<ballast::zbv_schedule>(options.schedule))  // whose chunks are on other stages than those of a layout
     plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
   auto const& run = plan.runs.planned;
-  plan.megatron = ballast::nearest_megatron_recompute(run, plan.model.layers, kinds);
   auto const stages = run.memory.size();
   if (plan.model.setting && plan.model.shape) {
-    plan.flags = ballast::megatron_flags(
-        *plan.model.shape, setting_of(run, *plan.model.shape,
-                                      {.model = *plan.model.setting,
-                                       .pipeline = {.stages = stages, .memory = run.memory.front().budget, .schedule = schedule},
-                                       .sequence = plan.model.capacity,
-                                       .micro_batches = static_cast<std::int64_t>(micro_batches)}));
+    auto by = setting_of(plan.model, options, micro_batches);
+    by.boundaries = cuts;
+    plan.megatron = ballast::nearest_megatron_recompute(run, *plan.model.shape, by, hopper);
+    by.recompute = plan.megatron.setting;
+    plan.flags = ballast::megatron_flags(*plan.model.shape, by);
   } else {
+    plan.megatron = ballast::nearest_megatron_recompute(run, plan.model.layers, kinds);
     auto& words = plan.flags.words;
     words = {"--pipeline-model-parallel-size", std::to_string(stages), "--pipeline-model-parallel-layout", *plan.layout};
     auto const more = ballast::megatron_recompute_flags(plan.megatron.setting).value_or(std::vector<std::string>{});
@@ -202,8 +208,12 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
                     .layout = {},
                     .megatron = {},
                     .flags = {}};
-  out.runs = ballast::compare_training(data, others, out.model.layers,
-                                       {.stages = asked.stages, .memory = memory, .schedule = asked.schedule}, out.model.rates);
+  ballast::training_options const options{.stages = asked.stages, .memory = memory, .schedule = asked.schedule};
+  auto const hopper = is_hopper(device_of(on.device));
+  out.runs = out.model.setting && out.model.shape && !out.model.images
+                 ? ballast::compare_training(data, others, *out.model.shape, setting_of(out.model, options, data.steps.micro_batches),
+                                             out.model.rates, hopper)
+                 : ballast::compare_training(data, others, out.model.layers, options, out.model.rates);
   if (out.runs.planned.status != ballast::status::feasible) {
     auto const& lack = out.runs.planned.shortage;
     auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, asked.schedule);
@@ -223,7 +233,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
     auto const again = layer.options[out.runs.planned.stages.option[i]].recomputed;
     if (again != recomputation::none) (again == recomputation::full ? out.recompute : out.selective).push_back(layer.name);
   }
-  add_megatron(out, asked.schedule, data.steps.micro_batches);
+  add_megatron(out, options, data.steps.micro_batches, hopper);
   return out;
 }
 

@@ -21,6 +21,7 @@
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/training_plan.hpp>
+#include <ballast/plan/training_setting.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -194,6 +195,34 @@ template <index_type Index>
   auto const run = [&](batching<Index> const& steps) {
     auto const packs = shapes_of(steps.packs, std::span<std::int64_t const>(plan.samples.tokens), plan.tiles());
     return plan_training<Index>(steps, packs, layers, options, rates);
+  };
+  return {.planned = run(plan.steps), .naive = run(others.naive), .usual = run(others.usual)};
+}
+
+/// @brief Plans and simulates a training of a language model under a setting, with a plan, with the naive and with the usual plan.
+///
+/// Where the tensors of a framework are counted, stages fit as `memory_of` counts them.
+///
+/// @tparam Index  type of the sample indices
+/// @param plan    the plan of an epoch, as `plan_data` returned it
+/// @param others  the naive and the usual plan, as `usual_batchings_of` returned them
+/// @param model   the shape
+/// @param by      how the model is trained, and stages, memory and schedule; its cut is where planning begins
+/// @param rates   rates that turn work into time; see `rates_of`
+/// @param hopper  as for `memory_of`
+/// @return the training of all three plans
+/// @throws invalid_input as the other overload
+/// @par Complexity
+/// As the other overload.
+/// @par Determinism
+/// As the other overload.
+template <index_type Index>
+[[nodiscard]] training_comparison compare_training(data_plan<Index> const& plan, usual_batchings<Index> const& others,
+                                                   transformer const& model, training_setting const& by, layer_rates const& rates,
+                                                   bool hopper = true) {
+  auto const run = [&](batching<Index> const& steps) {
+    auto const packs = shapes_of(steps.packs, std::span<std::int64_t const>(plan.samples.tokens));
+    return detail::plan_setting<Index>(steps, packs, model, by, rates, hopper);
   };
   return {.planned = run(plan.steps), .naive = run(others.naive), .usual = run(others.usual)};
 }

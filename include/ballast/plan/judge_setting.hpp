@@ -8,8 +8,7 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
-#include <ballast/footprint/model_layers.hpp>
-#include <ballast/footprint/workspace.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/recomputed_layers.hpp>
@@ -96,9 +95,7 @@ template <index_type Index>
 [[nodiscard]] training_plan improve_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
                                             training_setting const& by, layer_rates const& rates, training_plan const& judged,
                                             bool hopper = true) {
-  auto pipeline = by.pipeline;
-  pipeline.memory = memory_for_stages(pipeline.memory, model, by.model, judged.largest, hopper);
-  auto out = plan_training<Index>(steps, packs, layers_of(model, by.model), pipeline, rates);
+  auto out = detail::plan_setting<Index>(steps, packs, model, by, rates, hopper);
   auto const faster = out.status == status::feasible && out.time.value < judged.time.value;
   return judged.status == status::feasible && !faster ? judged : out;
 }

@@ -3,16 +3,20 @@
 #include <ballast/core/checked.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/status.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
-#include <ballast/footprint/workspace.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/plan/detail/counted_stages.hpp>
 #include <ballast/plan/detail/stage_layers.hpp>
+#include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +61,34 @@ struct memory_parts {
   [[nodiscard]] constexpr std::int64_t between_steps() const noexcept { return states + workspace; }
 };
 
+namespace detail {
+/// The parts of each stage; each layer of the chain recomputes what `choices` says, if they are given.
+template <class = when_called>
+[[nodiscard]] inline std::vector<memory_parts> parts_of(transformer const& model, training_setting const& by, batch_shape const& batch,
+                                                        bool hopper, std::span<layer_choice const> choices) {
+  auto const cuts = boundaries_of(by, model);
+  require_within("batch.tokens", batch.tokens, 0, std::int64_t{1} << 40);
+  require_within("batch.squares", batch.squares, 0, std::int64_t{1} << 62);
+  stage_counter<> count(model, by, batch, hopper);
+  std::vector<memory_parts> out(static_cast<std::size_t>(by.pipeline.stages));
+  for (std::size_t s = 0; s < out.size(); ++s) {
+    auto& to = out[s];
+    auto const found = count(s, cuts, choices);
+    to.states = found.states.value;
+    to.workspace = found.workspace.value;
+    to.kept = found.kept.value;
+    to.inputs = found.inputs.value;
+    to.gathered = found.gathered.value;
+    for (std::size_t m = 0; m < to.extra.size(); ++m) {
+      require((found.held() + found.extra[m]).fits(), [&] { return "the bytes of stage " + std::to_string(s) + " reach 2^63"; });
+      to.extra[m] = found.extra[m].value;
+    }
+    to.moment = static_cast<memory_moment>(std::max_element(to.extra.begin(), to.extra.end()) - to.extra.begin());
+  }
+  return out;
+}
+}  // namespace detail
+
 /// @brief What each stage of a training holds for micro-batches of one size, part by part.
 ///
 /// A peak is that of a moment, not a sum over moments: while the head runs no layer is at work, and when a layer's backward pass runs the
@@ -78,27 +110,7 @@ struct memory_parts {
 template <class = when_called>
 [[nodiscard]] inline std::vector<memory_parts> memory_of(transformer const& model, training_setting const& by, batch_shape const& batch,
                                                          bool hopper = true) {
-  auto const cuts = boundaries_of(by, model);
-  detail::require_within("batch.tokens", batch.tokens, 0, std::int64_t{1} << 40);
-  detail::require_within("batch.squares", batch.squares, 0, std::int64_t{1} << 62);
-  detail::stage_counter<> count(model, by, batch, hopper);
-  std::vector<memory_parts> out(static_cast<std::size_t>(by.pipeline.stages));
-  for (std::size_t s = 0; s < out.size(); ++s) {
-    auto& to = out[s];
-    auto const found = count(s, cuts);
-    to.states = found.states.value;
-    to.workspace = found.workspace.value;
-    to.kept = found.kept.value;
-    to.inputs = found.inputs.value;
-    to.gathered = found.gathered.value;
-    auto const held = found.states + found.workspace + found.kept + found.inputs + found.gathered;
-    for (std::size_t m = 0; m < to.extra.size(); ++m) {
-      require((held + found.extra[m]).fits(), [&] { return "the bytes of stage " + std::to_string(s) + " reach 2^63"; });
-      to.extra[m] = found.extra[m].value;
-    }
-    to.moment = static_cast<memory_moment>(std::max_element(to.extra.begin(), to.extra.end()) - to.extra.begin());
-  }
-  return out;
+  return detail::parts_of<>(model, by, batch, hopper, {});
 }
 
 /// @brief What each stage of a training holds, part by part, with micro-batches of full sequences.
@@ -114,6 +126,30 @@ template <class = when_called>
   require_valid(by, model);
   auto const tokens = by.micro_batch * by.sequence;
   return memory_of(model, by, {.tokens = tokens, .squares = tokens * by.sequence, .tiles = 0}, hopper);
+}
+
+/// @brief What each stage of a planned training holds, part by part, with the cut of the plan and what each of its layers recomputes.
+///
+/// Where tensors are counted, this is what planners keep within memory; `training_plan::memory` has the same bytes.
+///
+/// @param plan    a feasible plan of the layers `layers_of(model, by.model)`, for its largest micro-batch
+/// @param model   the shape; its vocabulary as it is padded
+/// @param by      what the training was planned with; its own cut and recomputation are not read
+/// @param hopper  as for the other overload
+/// @return as the other overload
+/// @throws invalid_input if the plan is not feasible or has another number of layers than the model, and as the other overload
+/// @par Complexity
+/// As the other overload.
+template <class = when_called>
+[[nodiscard]] inline std::vector<memory_parts> memory_of(training_plan const& plan, transformer const& model, training_setting by,
+                                                         bool hopper = true) {
+  auto const layers = layers_of(model, by.model);
+  require(plan.status == status::feasible && plan.stages.option.size() == layers.size(), [&] {
+    return sentence("the plan must be feasible and have the ", layers.size(), " layers of the model, not ", plan.stages.option.size());
+  });
+  by.boundaries = plan.stages.partition.boundaries;
+  by.recompute = {};
+  return detail::parts_of<>(model, by, plan.largest, hopper, detail::choices_of<>(layers, plan.stages.option));
 }
 
 /// @brief The stage that holds most. @param stages as `memory_of` returned them, at least one @return the first of them

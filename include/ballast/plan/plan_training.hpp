@@ -16,10 +16,13 @@
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
+#include <ballast/plan/detail/counted_stages.hpp>
 #include <ballast/plan/detail/timelines.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/shortage.hpp>
+#include <ballast/plan/training_options.hpp>
 #include <ballast/plan/training_plan.hpp>
+#include <ballast/plan/training_setting.hpp>
 #include <ballast/staging/chunk_options.hpp>
 #include <ballast/staging/chunks.hpp>
 #include <ballast/staging/joint.hpp>
@@ -39,16 +42,6 @@
 /// @brief `plan_training`: pipeline stages, recomputation, memory and a modelled timeline for every step of a data plan.
 
 namespace ballast::inline v0_2 {
-
-/// @brief Options of `plan_training`. `stages` and `memory` have no default.
-struct training_options {
-  std::uint64_t stages = 0;  ///< number of pipeline stages of each rank, 1 … 2^20
-  std::int64_t memory = 0;   ///< bytes of each device that the plan may use, not negative
-  any_schedule schedule =
-      one_f_one_b_schedule{};  ///< any schedule; an interleaved one gets empty micro-batches up to a multiple of `stages`
-  batch_shape largest{};       ///< a micro-batch that must fit in memory besides those of the plan: of each number the larger one counts
-  friend constexpr bool operator==(training_options const&, training_options const&) = default;
-};
 
 namespace detail {
 
@@ -94,39 +87,86 @@ void time_training(batching<Index> const& steps, std::span<batch_shape const> pa
                    training_options const& options, layer_rates const& rates, training_plan& out,
                    std::span<std::uint32_t const> first = {}) {
   layer_evaluator const evaluate(rates);
+  if (out.capacity.empty()) out.capacity.assign(static_cast<std::size_t>(options.stages), options.memory);
   for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
   step_timer<>(joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, out.largest, packs).time(steps, out, first);
 }
 
-/// Plans the stages for micro-batches that ranks may run together.
+/// Plans the stages for micro-batches that ranks may run together. `fit_for(begun, held)` has a function `fit`, as `counted_stages` has,
+/// which decides what of the memory planners of chains get.
+template <index_type Index, class FitFor>
+[[nodiscard]] training_plan plan_joint_training(batching<Index> const& steps, std::span<batch_shape const> packs,
+                                                std::span<layer const> layers, training_options const& options, layer_rates const& rates,
+                                                std::span<std::uint32_t const> first, FitFor const& fit_for) {
+  require(!layers.empty(), [] { return std::string("layers is empty"); });
+  auto begun = begin_training<Index>(steps, packs, layers, options, rates);
+  auto& out = begun.plan;
+  auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
+  auto const held = chunks == 1 ? one_chunk(out.in_flight) : held_by_chunk(options.schedule, options.stages, begun.most);
+  auto&& stages = fit_for(begun, held);
+  auto const finish = [&](training_plan& plan, fitted_stages fitted) {
+    plan.stages = std::move(fitted.stages);
+    plan.capacity = std::move(fitted.capacity);
+    plan.status = plan.stages.partition.status;
+    if (plan.status != status::feasible) return false;
+    time_training<Index>(steps, packs, layers, options, rates, plan, first);
+    if (!fitted.memory.empty()) plan.memory = std::move(fitted.memory);
+    return true;
+  };
+  if (chunks == 1) {
+    auto const planned = finish(out, stages.fit([&](std::span<std::int64_t const> capacity) {
+      return plan_stages<>(std::span<stage_layer const>(out.layers),
+                           {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
+    }));
+    if (!planned && out.layers.size() >= options.stages)
+      out.shortage = shortage_of(out.layers, out.in_flight, options.memory, out.capacity);
+    return std::move(out);
+  }
+  auto even = out;  // balanced stages may have unequal chunks, which wait for each other
+  auto const fitted = [&](bool move_cuts, bool again) {
+    auto const plan = [&](std::span<std::int64_t const> capacity) {
+      return plan_chunks<>(out.layers, held, {.capacity = capacity, .move_cuts = move_cuts});
+    };
+    return stages.fit(plan, again);
+  };
+  auto balanced = fitted(false, true), moved = fitted(true, balanced.memory.empty());
+  if (!finish(out, std::move(moved)))
+    return !balanced.memory.empty() && finish(even, std::move(balanced)) ? std::move(even) : std::move(out);
+  if (balanced.stages.partition.boundaries == out.stages.partition.boundaries || !finish(even, std::move(balanced))) return std::move(out);
+  auto& bound = even.stages.partition.bottleneck.lower_bound;
+  bound = (std::max)(bound, out.stages.partition.bottleneck.lower_bound);
+  return even.time.value < out.time.value ? std::move(even) : std::move(out);
+}
+
+/// Gives planners of chains all memory: a stage holds what its layers hold.
+struct whole_memory {
+  std::vector<std::int64_t> capacity;
+  template <class Plan>
+  [[nodiscard]] fitted_stages fit(Plan const& plan, bool = true) const {
+    return {.stages = plan(capacity), .capacity = capacity, .memory = {}};
+  }
+};
 template <index_type Index>
 [[nodiscard]] training_plan plan_joint_training(batching<Index> const& steps, std::span<batch_shape const> packs,
                                                 std::span<layer const> layers, training_options const& options, layer_rates const& rates,
                                                 std::span<std::uint32_t const> first) {
-  require(!layers.empty(), [] { return std::string("layers is empty"); });
-  auto begun = begin_training<Index>(steps, packs, layers, options, rates);
-  auto& out = begun.plan;
-  std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
-  auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
-  auto const finish = [&](training_plan& plan) {
-    plan.status = plan.stages.partition.status;
-    if (plan.status == status::feasible) time_training<Index>(steps, packs, layers, options, rates, plan, first);
-    return plan.status == status::feasible;
-  };
-  if (chunks == 1) {
-    out.stages = plan_stages<>(std::span<stage_layer const>(out.layers),
-                               {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
-    if (!finish(out) && out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
-    return std::move(out);
-  }
-  auto const held = held_by_chunk(options.schedule, options.stages, begun.most);
-  auto even = out;  // balanced stages may have unequal chunks, which wait for each other
-  out.stages = plan_chunks<>(out.layers, held, {.capacity = capacity});
-  even.stages = plan_chunks<>(even.layers, held, {.capacity = capacity, .move_cuts = false});
-  if (!finish(out) || even.stages.partition.boundaries == out.stages.partition.boundaries || !finish(even)) return std::move(out);
-  auto& bound = even.stages.partition.bottleneck.lower_bound;
-  bound = (std::max)(bound, out.stages.partition.bottleneck.lower_bound);
-  return even.time.value < out.time.value ? std::move(even) : std::move(out);
+  return plan_joint_training<Index>(steps, packs, layers, options, rates, first, [&](begun_training const&, chunks_in_flight const&) {
+    return whole_memory{std::vector<std::int64_t>(static_cast<std::size_t>(options.stages), options.memory)};
+  });
+}
+
+/// Plans the stages of a language model under a setting, within what `memory_of` counts if the framework's tensors are counted.
+template <index_type Index>
+[[nodiscard]] training_plan plan_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
+                                         training_setting by, layer_rates const& rates, bool hopper,
+                                         std::span<std::uint32_t const> first = {}) {
+  auto const layers = layers_of(model, by.model);
+  if (by.model.framework.count == tensor_count::table) return plan_joint_training<Index>(steps, packs, layers, by.pipeline, rates, first);
+  by.micro_batches = (std::max)(by.micro_batches, static_cast<std::int64_t>(batches_of(steps, packs).most_of_a_rank));
+  return plan_joint_training<Index>(steps, packs, layers, by.pipeline, rates, first,
+                                    [&](begun_training& begun, chunks_in_flight const& held) {
+                                      return counted_stages<>(model, by, begun.plan.largest, hopper, layers, begun.plan.layers, held);
+                                    });
 }
 
 /// The options with the memory that workspace and inputs leave.
@@ -194,9 +234,8 @@ template <index_type Index>
 [[nodiscard]] training_plan plan_training(data_plan<Index> const& data, training_options const& options, transformer const& model,
                                           cluster const& on, model_setting const& by) {
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return plan_training<Index>(data.steps, packs, layers_of(model, by),
-                              detail::beside_workspace<Index>(options, data.steps, packs, model, by, on.device),
-                              rates_of(on, by.spread.tensor * by.spread.data));
+  return detail::plan_setting<Index>(data.steps, packs, model, {.model = by, .pipeline = options},
+                                     rates_of(on, by.spread.tensor * by.spread.data), is_hopper(on.device));
 }
 
 /// @brief Plans the stages of a vision-language model on a cluster for a data plan of image tiles and tokens.

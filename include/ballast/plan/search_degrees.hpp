@@ -13,7 +13,6 @@
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
-#include <ballast/footprint/workspace.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
@@ -24,6 +23,7 @@
 #include <ballast/plan/vector_data.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -114,11 +114,15 @@ namespace detail {
 template <class Model>
 void plan_ranked(ranked_setting& ranked, batching<> const& steps, std::span<batch_shape const> packs, pack_sizes const& sizes,
                  Model const& model, cluster const& on) {
-  auto const& by = ranked.setting.model;
-  auto pipeline = ranked.setting.pipeline;
-  pipeline.largest = times(sizes.largest, ranked.setting.micro_batch);
-  pipeline.memory = memory_for_stages(pipeline.memory, language_of(model), by, pipeline.largest, is_hopper(on.device));
-  ranked.plan = plan_training(steps, packs, layers_of(model, by), pipeline, rates_of(on, by.spread.tensor * by.spread.data));
+  auto by = ranked.setting;
+  by.pipeline.largest = times(sizes.largest, by.micro_batch);
+  auto const rates = rates_of(on, by.model.spread.tensor * by.model.spread.data);
+  if constexpr (std::same_as<Model, transformer>) {
+    ranked.plan = plan_setting(steps, packs, model, by, rates, is_hopper(on.device));
+  } else {
+    auto const pipeline = beside_workspace(by.pipeline, steps, packs, model.language, by.model, on.device);
+    ranked.plan = plan_training(steps, packs, layers_of(model, by.model), pipeline, rates);
+  }
   ranked.setting.boundaries = ranked.plan.stages.partition.boundaries;
 }
 /// Orders settings by times; of equal ones, the first stays in front.

@@ -30,7 +30,9 @@ struct memory_shortage {
 /// @brief Finds the partition whose largest stage needs least memory: what devices of one size must have for a plan to exist.
 /// @param layers     a chain of at least as many layers as stages, as for `plan_stages`
 /// @param in_flight  for each stage, the most micro-batches that it holds, at least 1
-/// @param budget     bytes of a device; only copied to the result
+/// @param budget     bytes of a device
+/// @param capacity   bytes that the layers of each stage may take of these; all if there are no entries. The rest is needed by each stage
+///                   beside its layers
 /// @return the largest stage of that partition, and the bytes that it needs, capped below 2^63
 /// @throws invalid_input if there are fewer layers than stages, no stages, or a layer without options
 /// @par Complexity
@@ -39,7 +41,9 @@ struct memory_shortage {
 /// A pure function of its arguments.
 template <class = when_called>
 [[nodiscard]] inline memory_shortage shortage_of(std::span<stage_layer const> layers, std::span<std::uint64_t const> in_flight,
-                                                 std::int64_t budget) {
+                                                 std::int64_t budget, std::span<std::int64_t const> capacity = {}) {
+  require(capacity.empty() || capacity.size() == in_flight.size(),
+          [&] { return sentence("capacity has ", capacity.size(), " entries for ", in_flight.size(), " stages"); });
   require(!in_flight.empty() && layers.size() >= in_flight.size(),
           [&] { return sentence(layers.size(), " layers cannot fill ", in_flight.size(), " stages"); });
   std::vector<std::int64_t> state{0}, least{0}, each;
@@ -53,7 +57,11 @@ template <class = when_called>
   range_maximum const working{std::span<std::int64_t const>(each)};
   auto const bytes = [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
     auto const begin = static_cast<std::size_t>(b), end = static_cast<std::size_t>(e);
-    return stage_bytes(state[end] - state[begin], working(begin, end), least[end] - least[begin], in_flight[static_cast<std::size_t>(s)]);
+    auto const stage = static_cast<std::size_t>(s);
+    auto const of_layers = stage_bytes(state[end] - state[begin], working(begin, end), least[end] - least[begin], in_flight[stage]);
+    if (capacity.empty()) return of_layers;
+    auto const beside = budget - capacity[stage];  // may be less than nothing
+    return beside > unaffordable - 1 - of_layers ? unaffordable - 1 : (std::max)(of_layers + beside, std::int64_t{0});
   };
   auto const cut = min_max_partition(layers.size(), {.stages = in_flight.size()}, bytes);
   std::size_t stage = 0;

@@ -8,6 +8,7 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/schedule.hpp>
+#include <ballast/plan/detail/counted_stages.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/training_plan.hpp>
 
@@ -57,26 +58,11 @@ template <index_type Index>
   require(cuts.size() == chunks + 1 && rises(), [&] {
     return sentence("boundaries must be ", chunks + 1, " numbers that rise from 0 to the number of layers, ", layers.size());
   });
-  auto& bottleneck = out.stages.partition.bottleneck;
-  out.stages.partition.boundaries.assign(cuts.begin(), cuts.end());
-  out.stages.option.resize(layers.size());
-  out.stages.figures.resize(static_cast<std::size_t>(options.stages));
-  std::int64_t sum = 0;
-  for (std::size_t k = 0; k < chunks; ++k) {
-    auto const s = std::visit([&](auto const& schedule) { return schedule.stage_of(k, options.stages); }, options.schedule);
-    auto& figures = out.stages.figures[static_cast<std::size_t>(s)];
-    for (std::size_t i = cuts[k]; i < cuts[k + 1]; ++i) {
-      auto const& of = out.layers[i];
-      figures.time += of.time;
-      figures.added += of.options.front().time;
-      figures.state += of.state;
-      figures.working = (std::max)(figures.working, of.working);
-      figures.activations += of.options.front().memory;
-      sum += of.time + of.options.front().time;
-    }
-    bottleneck.value = (std::max)(bottleneck.value, figures.time + figures.added);
-  }
-  bottleneck.lower_bound = divide_up(sum, static_cast<std::int64_t>(options.stages));
+  std::vector<std::uint32_t> stage_of;
+  for (std::uint64_t k = 0; k < chunks; ++k)
+    stage_of.push_back(
+        static_cast<std::uint32_t>(std::visit([&](auto const& s) { return s.stage_of(k, options.stages); }, options.schedule)));
+  out.stages = detail::given_stages<>(out.layers, stage_of, options.stages, cuts, std::vector<std::uint32_t>(layers.size()));
   detail::time_training<Index>(steps, packs, layers, options, rates, out);
   for (std::size_t s = 0; s < out.memory.size(); ++s) out.stages.figures[s].memory = out.memory[s].bytes();
   auto const fits = std::all_of(out.memory.begin(), out.memory.end(), [](stage_memory const& m) { return m.bytes() <= m.budget; });

@@ -162,10 +162,8 @@ template <index_type Index>
   require(by.spread.context == 1,
           [&] { return sentence("spread.context = ", by.spread.context, " must be 1: the shards say which ranks share samples"); });
   auto const of = detail::steps_of(steps);
-  return detail::plan_joint_training<std::uint64_t>(
-      of.table, of.passes, layers_of(model, by),
-      detail::beside_workspace<std::uint64_t>(options, of.table, of.passes, model, by, on.device),
-      rates_of(on, by.spread.tensor * by.spread.data), of.first);
+  return detail::plan_setting<std::uint64_t>(of.table, of.passes, model, {.model = by, .pipeline = options},
+                                             rates_of(on, by.spread.tensor * by.spread.data), is_hopper(on.device), of.first);
 }
 
 }  // namespace ballast::inline v0_2

@@ -100,6 +100,9 @@ struct training_plan {
   certificate time;                  ///< time of all steps, and a lower bound for any order of the same tasks on the same stages and ranks
   time_shares shares;                ///< where the device-time goes
   std::vector<stage_memory> memory;  ///< memory of each stage
+  /// Bytes of each stage that `layers` were planned for: the memory of a device or, where the tensors of a framework are counted, what is
+  /// left of it beside all that `layers` do not have; negative if that is more than the memory.
+  std::vector<std::int64_t> capacity;
 
   std::uint64_t slowest_step = 0;  ///< the longest step, the first of equal ones
   std::uint64_t slowest_rank = 0;  ///< the slowest rank of that step

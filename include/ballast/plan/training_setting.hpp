@@ -8,7 +8,7 @@
 #include <ballast/cost/transformer_shape.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
-#include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/training_options.hpp>
 
 #include <algorithm>
 #include <cstddef>

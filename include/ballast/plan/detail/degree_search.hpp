@@ -19,6 +19,7 @@
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/plan/cluster.hpp>
+#include <ballast/plan/detail/counted_stages.hpp>
 #include <ballast/plan/detail/degree_space.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/searched_settings.hpp>
@@ -31,6 +32,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -232,11 +234,31 @@ class degree_search {
   }
 
   /// Stages and recomputation; chunks of equal time if a stage has several.
-  [[nodiscard]] joint_stages<> stages_of(std::vector<stage_layer> const& each, degrees const& at, std::int64_t memory) {
-    std::vector<std::int64_t> const capacity(static_cast<std::size_t>(at.stages), memory);
-    if (at.chunks() > 1) return plan_chunks<>(each, held_for(at), {.capacity = capacity, .move_cuts = false});
+  [[nodiscard]] joint_stages<> stages_of(std::vector<layer> const& layers, std::vector<stage_layer>& each, degrees const& at) {
+    auto const setting = at.setting(by_, o_);
+    auto const largest = times(largest_, at.micro_batch);
+    auto const hopper = is_hopper(on_.device), counted = by_.framework.count != tensor_count::table;
+    // `plan` gets no memory that is less than all states
+    auto const fit = [&](chunks_in_flight const& held, auto const& plan) {
+      auto const planned = [&](std::span<std::int64_t const> capacity) {
+        auto room = checked(0);
+        for (auto const bytes : capacity) room = room + checked(bytes);
+        std::int64_t state = 0;
+        for (auto const& l : each) state += l.state;
+        return room.fits() && room.value < state ? joint_stages<>{} : plan(capacity);
+      };
+      if constexpr (std::same_as<Model, transformer>)
+        if (counted) return counted_stages<>(model_, setting, largest, hopper, layers, each, held).fit(planned).stages;
+      auto const memory = memory_for_stages(o_.memory, language_of(model_), setting.model, largest, hopper);
+      return planned(std::vector<std::int64_t>(static_cast<std::size_t>(at.stages), memory));
+    };
+    using capacities = std::span<std::int64_t const>;
+    if (at.chunks() > 1)
+      return fit(held_for(at),
+                 [&](capacities capacity) { return plan_chunks<>(each, held_for(at), {.capacity = capacity, .move_cuts = false}); });
     auto const held = held_by_stage(at.schedule, at.stages, static_cast<std::uint64_t>(at.micro_batches));
-    return plan_stages<>(each, {.stages = at.stages, .capacity = capacity, .in_flight = held});
+    return fit(counted ? one_chunk(held) : chunks_in_flight{},
+               [&](capacities capacity) { return plan_stages<>(each, {.stages = at.stages, .capacity = capacity, .in_flight = held}); });
   }
 
   void visit(degrees const& at, searched_settings& out) {
@@ -245,12 +267,9 @@ class degree_search {
     layer_evaluator const evaluate(rates);
     auto const mean = times(mean_, at.micro_batch), largest = times(largest_, at.micro_batch);
     auto const apart = std::holds_alternative<zbv_schedule>(at.schedule) ? 1 : at.stages;
-    auto const each = stage_layers_of(layers, mean, largest, rates, apart);
-    std::int64_t time = 0, end = 0, state = 0;
-    for (auto const& l : each) {
-      time += l.time;
-      state += l.state;
-    }
+    auto each = stage_layers_of(layers, mean, largest, rates, apart);
+    std::int64_t time = 0, end = 0;
+    for (auto const& l : each) time += l.time;
     for (auto const& [first, count] : runs) {
       auto const more = evaluate.end_of_step(layers[first]);
       end += count * (more.exchange + more.optimizer);
@@ -263,8 +282,7 @@ class degree_search {
       ++out.excluded;
       return;
     }
-    auto const memory = memory_for_stages(o_.memory, language_of(model_), at.setting(by_, o_).model, largest, is_hopper(on_.device));
-    auto const planned = state / stages <= memory ? stages_of(each, at, memory) : joint_stages<>{};
+    auto const planned = stages_of(layers, each, at);
     if (planned.partition.status != status::feasible) {
       ++out.unfit;
       return;

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -27,9 +28,11 @@
 namespace ballast::inline v0_2::detail {
 
 /// Bytes of a stage; a sum that reaches 2^63 is `checked::none`.
-struct stage_bytes {
+struct stage_parts {
   checked states{0}, workspace{0}, kept{0}, inputs{0}, gathered{0};
   std::array<checked, 4> extra{checked(0), checked(0), checked(0), checked(0)};  // by memory_moment
+
+  [[nodiscard]] constexpr checked held() const noexcept { return states + workspace + kept + inputs + gathered; }
 };
 
 [[nodiscard]] constexpr checked larger(checked a, checked b) noexcept {
@@ -47,6 +50,13 @@ struct stage_bytes {
   return a.fits() && b.fits() ? checked(a.value - b.value) : checked(checked::none);
 }
 
+/// What a plan recomputes of one layer: all, some modules, or nothing.
+struct layer_choice {
+  bool full = false;
+  module_set modules{};
+  friend constexpr bool operator==(layer_choice const&, layer_choice const&) = default;
+};
+
 /// Counts stages of a training, one after the other. Layers of one kind are counted once.
 template <class = when_called>
 class stage_counter {
@@ -63,9 +73,10 @@ class stage_counter {
     offloads_ = (megatron() && !k.moved.empty()) || (pytorch() && k.offload_all);
   }
 
-  /// The bytes of a stage, which has the chunks that its schedule gives it.
-  [[nodiscard]] stage_bytes operator()(std::size_t stage, std::span<std::uint32_t const> cuts) {
-    stage_bytes out;
+  /// The bytes of a stage, which has the chunks that its schedule gives it. Each layer of the chain recomputes what `choices` says, if they
+  /// are given; the setting then recomputes nothing.
+  [[nodiscard]] stage_parts operator()(std::size_t stage, std::span<std::uint32_t const> cuts, std::span<layer_choice const> choices = {}) {
+    stage_parts out;
     auto const stages = static_cast<std::size_t>(by_.pipeline.stages);
     auto const chunks = cuts.size() - 1;
     auto const first_layer = std::uint32_t{model_.vocabulary > 0 ? 1U : 0U};
@@ -84,14 +95,15 @@ class stage_counter {
         add(states, embedding_, 1);
       }
       auto const begin = (std::max)(cuts[c], first_layer), end = (std::min)(cuts[c + 1], last_layer);
-      auto const found = chunk(begin, end, first_layer);
+      auto const found = chunk(begin, end, first_layer, choices);
       out.kept = out.kept + found.kept * checked(flight);
       work_.all_moved = work_.all_moved + found.moved * checked(flight);
-      for (std::size_t i = 0; i < kinds_.size(); ++i) add(states, kinds_[i].states, found.number[i]);
+      for (std::size_t i = 0; i < kinds_.size(); ++i)
+        if (found.number[i] > 0) add(states, kinds_[i].states, found.number[i]);
       has.dense = has.dense || found.number[0] + found.number[2] > 0;
       has.experts = has.experts || found.number[1] + found.number[3] > 0;
       mtp += found.mtp;
-      add(states, merging_, found.mtp);
+      if (found.mtp > 0) add(states, merging_, found.mtp);
       if (c + 1 == chunks && model_.vocabulary > 0) {
         has_head = has.head = true;
         add(states, head_, 1);
@@ -123,6 +135,21 @@ class stage_counter {
     out.extra[3] = out.extra[3] + rest;
     return out;
   }
+  /// Whether a stage holds all parameters gathered and gradients that are not sharded, as FSDP2 does in a pipeline.
+  [[nodiscard]] bool gathers_all() const noexcept { return fsdp() && by_.pipeline.stages > 1; }
+  /// What a layer of the chain adds to the states of a stage in the middle, with what `gathers_all` says.
+  [[nodiscard]] std::int64_t states_of_layer(std::size_t at) {
+    auto const layer = static_cast<std::int64_t>(at) - (model_.vocabulary > 0 ? 1 : 0), last = model_.layers + model_.mtp_layers;
+    grouped_states states;
+    std::size_t which = 0;
+    if (layer < 0) add(states, embedding_, 1);
+    if (layer >= 0 && layer < last) add(states, kind((std::min)(layer, model_.layers - 1), which).states, 1);
+    if (layer >= model_.layers && layer < last) add(states, merging_, 1);
+    if (layer >= last) add(states, head_, 1);
+    if ((layer >= last && model_.tied) || (layer == model_.layers && model_.mtp_layers > 0 && !model_.tied)) add(states, copy_, 1);
+    auto const held = place(on(states), by_.model.moved).device;
+    return (checked(held.total()) + checked(3) * whole_parameters(states)).value;
+  }
 
  private:
   /// What layers of one kind have: with or without experts, with or without linear attention.
@@ -130,11 +157,13 @@ class stage_counter {
     bool known = false;
     grouped_states states{};
     checked none{0}, chosen{0}, full{0},
-        products{0};                    // kept: nothing, the modules of the setting, the layer, every second product recomputed
-    checked moved{0}, chosen_moved{0};  // of `none` and `chosen`, what is in host memory
-    checked gradients{0}, scores{0};    // while its backward pass runs; of stored scores
-    checked buffers{0};                 // gathered parameters and their gradients, under ZeRO-3
-    checked parameters{0};              // gathered parameters of the layer, under FSDP2
+        products{0};                         // kept: nothing, the modules of the setting, the layer, every second product recomputed
+    checked moved{0}, chosen_moved{0};       // of `none` and `chosen`, what is in host memory
+    module_set modules{};                    // what `chosen` recomputes
+    std::optional<layer_tensors> tensors{};  // none if no backward pass reaches it
+    checked gradients{0}, scores{0};         // while its backward pass runs; of stored scores
+    checked buffers{0};                      // gathered parameters and their gradients, under ZeRO-3
+    checked parameters{0};                   // gathered parameters of the layer, under FSDP2
   };
   /// The layers of a chunk.
   struct chunk_sum {
@@ -224,7 +253,16 @@ class stage_counter {
   [[nodiscard]] std::size_t kind_of(std::int64_t layer) const noexcept {
     return (has_experts(model_, layer) ? 1U : 0U) + (is_linear(model_, layer) ? 2U : 0U);
   }
-  [[nodiscard]] layer_kind const& kind(std::int64_t layer, std::size_t& number) {
+  /// The kind of a layer, with what it keeps if some modules are recomputed.
+  [[nodiscard]] layer_kind const& kind(std::int64_t layer, std::size_t& number, module_set modules) {
+    auto& out = kind(layer, number);
+    if (out.modules == modules || !out.tensors) return out;
+    out.modules = modules;
+    out.chosen = in_framework(out.tensors->kept(modules));
+    if (megatron() && offloads_) out.chosen_moved = without(out.chosen, in_framework(out.tensors->kept(modules, by_.model.kernels.moved)));
+    return out;
+  }
+  [[nodiscard]] layer_kind& kind(std::int64_t layer, std::size_t& number) {
     number = kind_of(layer);
     auto& out = kinds_[number];
     if (out.known) return out;
@@ -234,15 +272,11 @@ class stage_counter {
     if (fsdp()) out.parameters = whole_parameters(out.states);
     if (!megatron() && !pytorch()) out.buffers = buffers(out.states);
     if (m.language.what == trained::none) return out;  // no backward pass reaches it
-    auto const tensors = layer_tensors_of(model_, layer, m.activations(m.language, by_.micro_batch > 1));
-    auto const modules = by_.recompute.what == recompute_setting::kind::modules ? by_.recompute.modules : module_set{};
+    auto const& tensors = out.tensors.emplace(layer_tensors_of(model_, layer, m.activations(m.language, by_.micro_batch > 1)));
     out.none = in_framework(tensors.kept({}));
-    out.chosen = modules.empty() ? out.none : in_framework(tensors.kept(modules));
     out.full = residual((pytorch() ? m.kernels.value : 2) * model_.hidden);
-    if (megatron() && offloads_) {
-      out.moved = without(out.none, in_framework(tensors.kept({}, m.kernels.moved)));
-      out.chosen_moved = without(out.chosen, in_framework(tensors.kept(modules, m.kernels.moved)));
-    }
+    if (megatron() && offloads_) out.moved = without(out.none, in_framework(tensors.kept({}, m.kernels.moved)));
+    out.chosen = out.none, out.chosen_moved = out.moved;
     if (by_.recompute.what == recompute_setting::kind::products)
       out.products = checked(kept_products(model_, layer, m).bytes.per_token) * checked(batch_.tokens);
     if (megatron() || pytorch()) {
@@ -274,19 +308,18 @@ class stage_counter {
 
   /// Layers of the chain in [begin, end), which are transformer layers and those for multi-token prediction. Layers of one kind that are
   /// recomputed alike are summed at once.
-  [[nodiscard]] chunk_sum chunk(std::uint32_t begin, std::uint32_t end, std::uint32_t first_layer) {
+  [[nodiscard]] chunk_sum chunk(std::uint32_t begin, std::uint32_t end, std::uint32_t first_layer, std::span<layer_choice const> choices) {
     using enum recompute_setting::kind;
     auto const& again = by_.recompute;
     auto const in_units = again.what == uniform && again.layers > 1;
     auto unit = checked(0), input = checked(0);  // what the layers of a unit of `uniform` have together; what it keeps
     chunk_sum out;
-    auto const add_layers = [&](std::int64_t layer, bool full, std::int64_t n, std::int64_t times) {
+    auto const add_layers = [&](std::int64_t layer, bool full, std::int64_t n, std::int64_t times, module_set chosen) {
       auto const extra = layer >= model_.layers;  // for multi-token prediction
       std::size_t which = 0;
-      auto const& of = kind(extra ? model_.layers - 1 : layer, which);
+      auto const& of = kind(extra ? model_.layers - 1 : layer, which, chosen);
       out.number[which] += times;
-      auto kept = of.none, moved = of.moved;
-      if (again.what == modules) kept = of.chosen, moved = of.chosen_moved;
+      auto kept = of.chosen, moved = of.chosen_moved;
       if (again.what == products && !extra && smaller(kept, of.products).value != kept.value) kept = of.products, moved = checked(0);
       if (full) kept = of.full, moved = checked(0);
       auto whole = of.none;
@@ -314,6 +347,18 @@ class stage_counter {
       ++out.mtp;
       out.kept = out.kept + bytes(merging_inputs(model_, by_.model));
     };
+    if (!choices.empty()) {
+      for (auto i = begin, next = begin; i < end; i = next) {
+        auto const layer = [&](std::uint32_t at) { return static_cast<std::int64_t>(at - first_layer); };
+        auto const alike = [&](std::uint32_t at) {
+          return layer(at) < model_.layers && choices[at] == choices[i] && kind_of(layer(at)) == kind_of(layer(i));
+        };
+        for (++next; next < end && layer(i) < model_.layers && alike(next);) ++next;
+        add_layers(layer(i), choices[i].full, 0, static_cast<std::int64_t>(next - i), choices[i].modules);
+      }
+      return out;
+    }
+    auto const modules_of_all = again.what == modules ? again.modules : module_set{};
     struct alike {
       std::int64_t number = 0, layer = 0;  // how many, and the last of them
     };
@@ -324,7 +369,7 @@ class stage_counter {
       if (layer < model_.layers)
         full = full || (again.what == block && n < again.layers) || (again.what == alternate && n % again.layers == again.layers - 1);
       if (in_units || layer >= model_.layers) {
-        add_layers(layer, full, n, 1);
+        add_layers(layer, full, n, 1, modules_of_all);
         continue;
       }
       auto& group = groups[kind_of(layer)][full ? 1 : 0];
@@ -333,15 +378,15 @@ class stage_counter {
     }
     for (auto const& of_kind : groups)
       for (std::size_t full = 0; full < 2; ++full)
-        if (of_kind[full].number > 0) add_layers(of_kind[full].layer, full == 1, 0, of_kind[full].number);
+        if (of_kind[full].number > 0) add_layers(of_kind[full].layer, full == 1, 0, of_kind[full].number, modules_of_all);
     return out;
   }
 
-  void add_inputs(stage_bytes& to, std::int64_t flight) const {
+  void add_inputs(stage_parts& to, std::int64_t flight) const {
     to.inputs = input_bytes(by_.model, batch_);
     if (megatron() && by_.model.kernels.hidden_dropout) to.inputs = to.inputs + residual(model_.hidden) * checked(flight);
   }
-  void add_gathered(stage_bytes& to, grouped_states const& states, bool has_embedding, bool has_head) const {
+  void add_gathered(stage_parts& to, grouped_states const& states, bool has_embedding, bool has_head) const {
     if (megatron() && by_.model.spread.zero >= 3) {  // Megatron-FSDP keeps embedding and head gathered
       auto const matrices = model_.tied ? (has_embedding || has_head ? 1 : 0) : (has_embedding ? 1 : 0) + (has_head ? 1 : 0);
       to.gathered = divided(checked(2 * matrices * model_.hidden) * checked(model_.vocabulary), by_.model.spread.tensor);
@@ -363,7 +408,7 @@ class stage_counter {
     if (streams) to.gathered = to.gathered + checked(3) * (root + layer);
   }
   /// PyTorch's pipelines have a buffer for each micro-batch that a stage receives.
-  void add_received(stage_bytes& to, std::size_t stage, std::size_t chunks) const {
+  void add_received(stage_parts& to, std::size_t stage, std::size_t chunks) const {
     std::int64_t received = 0;
     for (std::size_t c = 0; c < chunks; ++c) {
       if (std::visit([&](auto const& s) { return s.stage_of(c, by_.pipeline.stages); }, by_.pipeline.schedule) != stage) continue;
@@ -374,7 +419,7 @@ class stage_counter {
   /// Of tensors that are moved to host memory, those on the device: three layers' worth, if there are as many. They are at work, on their
   /// way, and waiting to be copied.
   [[nodiscard]] checked back_on_device() const { return smaller(checked(3) * work_.moved, work_.all_moved); }
-  void add_moments(stage_bytes& to, bool has_head, std::int64_t mtp) const {
+  void add_moments(stage_parts& to, bool has_head, std::int64_t mtp) const {
     auto const& m = by_.model;
     auto const t = m.spread.tensor, c = m.spread.context;
     auto const backward = work_.backward + back_on_device();

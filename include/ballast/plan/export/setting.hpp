@@ -8,7 +8,9 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/model_layers.hpp>
+#include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_setting.hpp>
 #include <ballast/staging/layer.hpp>
@@ -22,6 +24,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 /// @file
@@ -212,19 +215,9 @@ template <class = when_called>
   return out;
 }
 
-/// @brief Finds the recompute setting of Megatron-LM that comes closest to the plan of a training.
-/// @param plan    a feasible plan of these layers
-/// @param layers  the layers, whose options say what each of them recomputes
-/// @param kinds   kind of each layer
-/// @return as the overload for stages; infeasible if a stage has several chunks, which Megatron-LM's setting does not tell apart
-/// @throws invalid_input if the plan is not feasible, or the sizes do not match
-/// @par Complexity
-/// O(layers * (options + decoder layers of the longest stage)).
-/// @par Determinism
-/// A pure function of its arguments.
+namespace detail {
 template <class = when_called>
-[[nodiscard]] inline megatron_recompute nearest_megatron_recompute(training_plan const& plan, std::span<layer const> layers,
-                                                                   std::span<layer_kind const> kinds) {
+inline void require_planned(training_plan const& plan, std::span<layer const> layers, std::span<layer_kind const> kinds) {
   require(plan.status == status::feasible, [&] {
     auto const& [stage, needed, budget] = plan.shortage;
     return needed == 0 ? std::string("plan.status must be feasible")
@@ -233,8 +226,10 @@ template <class = when_called>
   require(layers.size() == plan.layers.size() && kinds.size() == layers.size(), [&] {
     return sentence("layers = ", layers.size(), " and kinds = ", kinds.size(), " must be those of the plan, ", plan.layers.size());
   });
-  auto const stages = plan.memory.size();
-  if (plan.stages.partition.boundaries.size() != stages + 1) return {};
+}
+/// What the options of decoder layers mean to Megatron-LM.
+template <class = when_called>
+[[nodiscard]] inline megatron_options options_of(std::span<layer const> layers, std::span<layer_kind const> kinds) {
   megatron_options means;
   module_set partly;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -250,11 +245,84 @@ template <class = when_called>
     }
   }
   if (!partly.empty()) means.modules = partly;
-  std::vector<std::int64_t> capacity;
-  capacity.reserve(plan.memory.size());
-  for (auto const& held : plan.memory) capacity.push_back(held.budget);
+  return means;
+}
+}  // namespace detail
+
+/// @brief Finds the recompute setting of Megatron-LM that comes closest to the plan of a training.
+/// @param plan    a feasible plan of these layers
+/// @param layers  the layers, whose options say what each of them recomputes
+/// @param kinds   kind of each layer
+/// @return as the overload for stages; infeasible if a stage has several chunks, which Megatron-LM's setting does not tell apart
+/// @throws invalid_input if the plan is not feasible, or the sizes do not match
+/// @par Complexity
+/// O(layers * (options + decoder layers of the longest stage)).
+/// @par Determinism
+/// A pure function of its arguments.
+template <class = when_called>
+[[nodiscard]] inline megatron_recompute nearest_megatron_recompute(training_plan const& plan, std::span<layer const> layers,
+                                                                   std::span<layer_kind const> kinds) {
+  detail::require_planned<>(plan, layers, kinds);
+  auto const stages = plan.memory.size();
+  if (plan.stages.partition.boundaries.size() != stages + 1) return {};
+  auto const means = detail::options_of<>(layers, kinds);
   return nearest_megatron_recompute<std::uint32_t>(plan.layers, kinds, plan.stages,
-                                                   {.stages = stages, .capacity = capacity, .in_flight = plan.in_flight}, means);
+                                                   {.stages = stages, .capacity = plan.capacity, .in_flight = plan.in_flight}, means);
+}
+
+/// @brief Finds the recompute setting of Megatron-LM that comes closest to the plan of a language model.
+///
+/// Where the tensors of a framework are counted, a setting fits if `memory_of` says so. Then stages may have several chunks, and all layers
+/// are recomputed (`uniform`) if nothing else fits.
+///
+/// @param plan    a feasible plan of the layers `layers_of(model, by.model)`
+/// @param model   the shape
+/// @param by      what the training was planned with
+/// @param hopper  as for `memory_of`
+/// @return as the overload for layers
+/// @throws invalid_input as the overload for layers, and as `memory_of`
+/// @par Complexity
+/// As the overload for layers, and `memory_of` for each decoder layer of the longest chunk.
+/// @par Determinism
+/// A pure function of its arguments.
+template <class = when_called>
+[[nodiscard]] inline megatron_recompute nearest_megatron_recompute(training_plan const& plan, transformer const& model, training_setting by,
+                                                                   bool hopper = true) {
+  auto const layers = layers_of(model, by.model);
+  auto const kinds = layer_kinds_of(model);
+  if (by.model.framework.count == tensor_count::table) return nearest_megatron_recompute(plan, layers, kinds);
+  detail::require_planned<>(plan, layers, kinds);
+  auto const means = detail::options_of<>(layers, kinds);
+  auto const& cuts = by.boundaries = plan.stages.partition.boundaries;
+  megatron_recompute out;
+  std::size_t longest = 0;
+  auto const consider = [&](std::uint32_t others, std::uint32_t firsts, std::size_t first_layers, recompute_setting const& setting) {
+    std::vector<std::int64_t> time(plan.memory.size());
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+      auto& of = time[std::visit([&](auto const& s) { return s.stage_of(c, time.size()); }, by.pipeline.schedule)];
+      std::size_t decoders = 0;
+      for (auto i = static_cast<std::size_t>(cuts[c]); i < cuts[c + 1]; ++i) {
+        auto const& options = plan.layers[i].options;
+        auto const way = kinds[i] != layer_kind::decoder ? means.keep : decoders++ < first_layers ? firsts : others;
+        of += plan.layers[i].time + options[(std::min)(std::size_t{way}, options.size() - 1)].time;
+      }
+      longest = (std::max)(longest, decoders);
+    }
+    auto const bottleneck = *std::max_element(time.begin(), time.end());
+    if (out.status == status::feasible && bottleneck >= out.bottleneck.value) return;
+    by.recompute = setting;
+    auto const parts = memory_of(model, by, plan.largest, hopper);
+    for (std::size_t s = 0; s < parts.size(); ++s)
+      if (parts[s].peak() > plan.memory[s].budget) return;
+    out = {.status = status::feasible, .setting = setting, .bottleneck = {bottleneck, plan.stages.partition.bottleneck.value}};
+  };
+  using enum recompute_setting::kind;
+  consider(means.keep, means.keep, 0, {});
+  if (means.selective) consider(*means.selective, *means.selective, 0, {.what = modules, .modules = means.modules});
+  for (std::size_t n = 1; means.full && n <= longest; ++n)
+    consider(means.keep, *means.full, n, {.what = block, .layers = static_cast<std::int64_t>(n)});
+  if (means.full && out.status != status::feasible) consider(*means.full, *means.full, 0, {.what = uniform});
+  return out;
 }
 
 /// @brief The setting of a training as it was planned: what `megatron_flags` and the other exports write.
@@ -262,16 +330,18 @@ template <class = when_called>
 /// @param plan   a feasible plan of the layers `layers_of(model, by.model)`
 /// @param model  the shape
 /// @param by     what the training was planned with: how the model is trained, the options of `plan_training`, and the sizes of batches
+/// @param hopper  as for `memory_of`
 /// @return `by` with the boundaries of the plan, and with the recompute setting of Megatron-LM that comes closest to it: nothing is
-///         recomputed if none fits (`nearest_megatron_recompute` says so) or if a stage has several chunks
+///         recomputed if none fits (`nearest_megatron_recompute` says so) or, where no tensors are counted, if a stage has several chunks
 /// @throws invalid_input if the plan is not feasible, or has another number of layers than the model
 /// @par Complexity
 /// O(layers * (options + decoder layers of the longest stage)).
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>
-[[nodiscard]] inline training_setting setting_of(training_plan const& plan, transformer const& model, training_setting by) {
-  by.recompute = nearest_megatron_recompute(plan, layers_of(model, by.model), layer_kinds_of(model)).setting;
+[[nodiscard]] inline training_setting setting_of(training_plan const& plan, transformer const& model, training_setting by,
+                                                 bool hopper = true) {
+  by.recompute = nearest_megatron_recompute(plan, model, by, hopper).setting;
   by.boundaries = plan.stages.partition.boundaries;
   return by;
 }
