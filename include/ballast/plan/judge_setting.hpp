@@ -73,8 +73,9 @@ template <index_type Index>
 
 /// @brief The fastest known plan with the degrees, stages and micro-batches of a setting: that of `plan_training`, or the setting itself.
 ///
-/// `plan_training` balances stages, and chooses among the options of `layers_of`. A setting that fits may still be faster, by chunks that
-/// wait less for each other or by a recomputation that is no such option; then it is returned.
+/// `plan_training` balances stages, and chooses among the options of `layers_of`. Where tensors are counted, both stand on `memory_of`. A
+/// setting that fits may still be faster, by chunks that wait less for each other or by a recomputation that is no such option; then it is
+/// returned.
 ///
 /// @tparam Index  index type of the data plan
 /// @param steps   as `judge_setting`

@@ -216,7 +216,8 @@ template <index_type Index>
 
 /// @brief Plans the stages of a language model on a cluster for a data plan. Each rank is a pipeline of tensor-parallel groups.
 ///
-/// Workspace and inputs (`memory_for_stages`) are taken from the memory before.
+/// Where the tensors of the framework are counted, every stage fits as `memory_of` counts it (docs/memory-model.md), and the plan's memory
+/// has these bytes. The bound on the slowest stage then is one for plans within `training_plan::capacity`.
 ///
 /// @tparam Index  index type of the data plan
 /// @param data     the plan of an epoch, as `plan_data` returned it
@@ -245,7 +246,8 @@ template <index_type Index>
 /// @param options  stages, memory, schedule
 /// @param model    the shape of the model
 /// @param on       the devices
-/// @param by       how the model is trained, as for a language model
+/// @param by       how the model is trained, as for a language model. If the framework's tensors are counted, workspace and inputs of the
+///                 language model are taken from the memory (`memory_for_stages`)
 /// @return as the other overload
 /// @throws invalid_input as the other overload, or if the samples have tokens alone
 /// @par Complexity

@@ -167,7 +167,7 @@ void rank_by_data(searched_settings& found, pack_sizes const& sizes, search_opti
 /// they are compared by their time per pack. Stages and recomputation are planned exactly for this step, within memory for the largest
 /// pack. Settings are visited by a lower bound on their time, and the visit ends when no bound is below the best times found. So the result
 /// is what trying all would give. Under schedules with several chunks, chunks of equal time are compared; other cuts are tried for the
-/// settings that are returned.
+/// settings that are returned. Where the tensors of the framework are counted, stages of a language model fit as `memory_of` counts them.
 ///
 /// @tparam Model  `transformer` or `vision_language_model`
 /// @param model    the shape of the model

@@ -7,7 +7,6 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
-#include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/cluster.hpp>
@@ -143,6 +142,8 @@ template <index_type Index>
 }
 
 /// @brief Plans the stages of a language model on a cluster for the shards of every step.
+///
+/// Where the tensors of the framework are counted, every stage fits as `memory_of` counts it, as for a data plan.
 ///
 /// @tparam Index  index type of the shards
 /// @param steps    the shards of each step
