@@ -102,6 +102,7 @@ int main() {
   print("Megatron-LM's functional tests, the last of 8 ranks", small, true);
   print("Megatron-Bridge on H100, the stage that needs most", large, false);
   print("torchtune on one GPU, and fsdp_qlora on two", torchtune_peaks(), false);
+  print("litgpt on one A10G", litgpt_peaks(), false);
   print("torchtitan on H100 with 96 GB, reserved bytes", torchtitan_peaks(), false);
   print("Qwen on one GPU, totals of the process with 4 GiB of its own", qwen_totals(), false);
   print_times(large);

@@ -41,18 +41,18 @@ TEST_CASE("layer_matrices: their weights are the FLOPs and the parameters of eac
 
 TEST_CASE("layer_matrices: the shapes of a layer with grouped heads, with experts, with latent attention") {
   auto const& qwen = transformer_preset("qwen2.5-7b");  // the shapes of its published checkpoint
-  CHECK(matrices(qwen, 0) == std::vector<weight_matrix>{{.in = 3584, .out = 3584},
+  CHECK(matrices(qwen, 0) == std::vector<weight_matrix>{{.in = 3584, .out = 3584, .query_or_value = true},
                                                         {.in = 3584, .out = 512},
-                                                        {.in = 3584, .out = 512},
+                                                        {.in = 3584, .out = 512, .query_or_value = true},
                                                         {.in = 3584, .out = 3584},
                                                         {.in = 3584, .out = 18944},
                                                         {.in = 3584, .out = 18944},
                                                         {.in = 18944, .out = 3584}});
   auto const& deepseek = transformer_preset("deepseek-v3");
   CHECK(matrices(deepseek, 3) == std::vector<weight_matrix>{{.in = 7168, .out = 1536, .replicated = true},
-                                                            {.in = 1536, .out = 24576},
+                                                            {.in = 1536, .out = 24576, .query_or_value = true},
                                                             {.in = 7168, .out = 576, .replicated = true},
-                                                            {.in = 512, .out = 32768},
+                                                            {.in = 512, .out = 32768, .query_or_value = true},
                                                             {.in = 16384, .out = 7168},
                                                             {.in = 7168, .out = 256, .router = true, .replicated = true},
                                                             {.in = 7168, .out = 2048, .copies = 256, .visited = 8, .expert = true},
@@ -66,7 +66,7 @@ TEST_CASE("layer_matrices: the shapes of a layer with grouped heads, with expert
   CHECK(linear.size() == gated.size() - 1);
   CHECK((linear[0] == weight_matrix{.in = 2048, .out = 12288} && linear[1] == weight_matrix{.in = 2048, .out = 64} &&
          linear[2] == weight_matrix{.in = 4096, .out = 2048}));
-  CHECK((gated[0] == weight_matrix{.in = 2048, .out = 8192} && gated[3] == weight_matrix{.in = 4096, .out = 2048}));
+  CHECK((gated[0] == weight_matrix{.in = 2048, .out = 8192, .query_or_value = true} && gated[3] == weight_matrix{.in = 4096, .out = 2048}));
   CHECK(linear[4] == weight_matrix{.in = 2048, .out = 1, .replicated = true});
   CHECK(matrices(transformer_preset("gpt2-xl"), 47).size() == 6);  // no gate
   CHECK(refusal([&] { return matrices(qwen, 28).size(); }) == "layer = 28 must be in [0, 28)");

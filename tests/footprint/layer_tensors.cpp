@@ -180,6 +180,15 @@ TEST_CASE("layer_tensors: eager PyTorch keeps what its hooks count") {
   // in float32 each adapter has a copy of its input of its own
   CHECK(per_token(model, eager({.adapter_value = 4}, lora)) == frozen + 4 * 7 * r + 4 * (3 * h + a * d + 2 * h + f));
   CHECK(per_token(model, eager({.adapter_dropout = true}, lora)) == frozen + 2 * 7 * r + 3 * (3 * h + a * d + 2 * h + f));
+  // adapters of queries and values alone: each with a copy of the norm's output, or one for both of a fused matrix
+  auto few = lora;
+  few.matrices = adapted_matrices::queries_and_values;
+  CHECK(per_token(model, eager({}, few)) == frozen + 2 * 2 * r + 2 * h);
+  CHECK(per_token(model, eager({.adapter_dropout = true}, few)) == frozen + 2 * 2 * r + 3 * 2 * h);
+  CHECK(per_token(model, eager({.fused_queries = true, .adapter_dropout = true}, few)) == frozen + 2 * r + 3 * h);
+  CHECK(per_token(model, eager({.fused_queries = true, .adapter_value = 4}, lora)) == frozen + 4 * 5 * r + 4 * (h + a * d + 2 * h + f));
+  CHECK(per_token(model, eager({.float_norms = true})) == per_token(model, eager()) + 2 * 2 * h);
+  CHECK(per_token(model, eager({.float_norms = true}, few)) == per_token(model, eager({}, few)));  // frozen weights keep no values
 
   auto const& gpt = transformer_preset("gpt2-xl");
   auto const width = gpt.hidden, inner = gpt.ffn;

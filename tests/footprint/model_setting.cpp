@@ -55,6 +55,8 @@ TEST_CASE("logits_of: the worst moment by loss and framework") {
   CHECK(most(native) == 10000);
   CHECK(most(in_place) == 2000);
   CHECK(most(sixteen_bits) == 8000);
+  STATIC_REQUIRE(logits_of(1000, {.how = sixteen_bits, .chunks = 4}, 1) == logit_bytes{4000, 1000});
+  CHECK(to_string(head_loss{.how = sixteen_bits, .chunks = 4}) == "16-bits:4");
   CHECK(most(returned) == 14000);
   CHECK(most(copied) == 16000);
   CHECK(most(parallel) == 16000);

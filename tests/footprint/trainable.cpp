@@ -91,6 +91,21 @@ TEST_CASE("trainable: the states of a layer with experts, vector and router apar
         4 * layer_parameters(plain, 0) + 4 * (4 * 128 + 2 * 320) + 4 * 128);  // two norms: a vector of 128
 }
 
+TEST_CASE("trainable: adapters of queries and values alone") {
+  trainable const few{.what = trained::low_rank, .rank = 8, .matrices = adapted_matrices::queries_and_values};
+  auto const& model = transformer_preset("llama-3.1-8b");
+  auto const states = layer_states(model, 0, optimizer_named("adam"), few).total();
+  std::int64_t const adapters = 8 * (4096 + 4096) + 8 * (4096 + 1024);
+  CHECK(32 * adapters == 3'407'872);  // peft's count of trainable parameters of Llama-3-8B
+  CHECK(states.gradient == 4 * adapters);
+  CHECK(states.parameter == 2 * (layer_parameters(model, 0) + adapters));
+  auto const flops = layer_training_flops(model, 0, few, true);
+  CHECK(flops.forward.per_token - layer_flops(model, 0).per_token == 2 * adapters);
+  auto const& latent = transformer_preset("deepseek-v3");  // queries of latent vectors, and keys and values together
+  CHECK(layer_states(latent, 3, optimizer_named("adam"), few).total().gradient == 4 * 8 * (1536 + 24576 + 512 + 32768));
+  CHECK_FALSE(trainable{.matrices = adapted_matrices::queries_and_values}.adapts({.query_or_value = true}));
+}
+
 TEST_CASE("trainable: states by the devices that hold them are those of the parameter groups") {
   auto const& adam = optimizer_named("adam");
   for (auto const& [name, model] : transformer_presets)

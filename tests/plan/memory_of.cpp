@@ -90,12 +90,15 @@ TEST_CASE("memory_of: peaks of large runs of Megatron-Bridge", "[memory_of][publ
   }
 }
 
-TEST_CASE("memory_of: peaks of torchtune, fsdp_qlora, torchtitan and Qwen's trainer", "[memory_of][published]") {
+TEST_CASE("memory_of: peaks of torchtune, fsdp_qlora, litgpt, torchtitan and Qwen's trainer", "[memory_of][published]") {
   auto rows = ballast_test::torchtune_peaks();
   CHECK(rows.size() == 12);
   auto const more = ballast_test::torchtitan_peaks();
   CHECK(more.size() == 16);
   rows.insert(rows.end(), more.begin(), more.end());
+  auto const adapted = ballast_test::litgpt_peaks();
+  CHECK(adapted.size() == 5);
+  rows.insert(rows.end(), adapted.begin(), adapted.end());
   auto const totals = ballast_test::qwen_totals();
   rows.insert(rows.end(), totals.begin(), totals.end());
   for (auto const& row : rows) {

@@ -89,6 +89,7 @@ ROUTED = (MIXTRAL, QWEN3_MOE, dataclasses.replace(QWEN3_MOE, normalised=False))
 DTYPES = (torch.bfloat16, torch.float32)
 ATTENTION = ("eager", "sdpa")
 ATTENTION_MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj")
+QUERIES_AND_VALUES = ("q_proj", "v_proj")
 ALL_MATRICES = (*ATTENTION_MATRICES, "gate_proj", "up_proj", "down_proj", "c_attn", "c_proj", "c_fc")
 
 Kept = collections.namedtuple("Kept", "part name bytes")
@@ -251,9 +252,10 @@ def library_bytes(m, by):
         value=by.element,
         repeated_keys=by.padded,
         composed_activation=not m.rotary,
-        train=f"lora:{by.rank}" if by.rank else "all",
+        train=f"lora:{by.rank}{':qv' if by.targets == QUERIES_AND_VALUES else ''}" if by.rank else "all",
         adapter_value=by.adapters.itemsize if by.rank else by.element,
         adapter_dropout=by.adapter_dropout > 0,
+        fused_queries=m.family == "gpt2",
     )
     return sum(token * by.rows + pair * by.batch * by.tokens**2 for token, pair in tensors.values())
 
@@ -269,10 +271,6 @@ def beyond_the_library(m, by):
             yield "softmax in the model's type, not in float32", (e - (4 if e == 4 else 6)) * scores
         if by.dropout:
             yield "dropout", (1 + e) * scores + 2 * rows * m.hidden
-        if by.rank:  # one matrix makes queries, keys and values
-            x = by.adapters.itemsize
-            own = (x + 1) * m.hidden if by.adapter_dropout else x * m.hidden if x != e else 0
-            yield "one adapter for queries, keys and values, not three", -2 * rows * (x * by.rank + own)
     if by.padded and by.attention == "sdpa":
         yield "mask of padding", e * by.batch * by.tokens**2
     if m.kv_heads == 1 and (by.padded if by.attention == "sdpa" else by.batch == 1):
@@ -479,8 +477,8 @@ class KeptBytes(unittest.TestCase):
             self.same(m, by, layer, layer_tensors(m, by, layer), counted)
         self.same(m, by, "head", head_tensors(m, by), counted)
         self.same(m, by, "model", model_tensors(m, by), counted)
-        if by.rank and by.targets != (ATTENTION_MATRICES if m.experts else ALL_MATRICES):
-            return  # the library adapts all of them
+        if by.rank and by.targets not in (QUERIES_AND_VALUES, ATTENTION_MATRICES if m.experts else ALL_MATRICES):
+            return  # the library adapts all of them, or those of queries and values
         beyond = list(beyond_the_library(m, by))
         self.assertEqual(
             library_bytes(m, by) + sum(size for _, size in beyond),
@@ -527,7 +525,7 @@ class KeptBytes(unittest.TestCase):
 
     def test_adapters_of_queries_and_values(self):
         for m in (LLAMA, ONE_KEY, QWEN3, *ROUTED[:2]):
-            for by in ways(dtype=torch.bfloat16, attention=ATTENTION, rank=3, targets=[("q_proj", "v_proj")]):
+            for by in ways(dtype=torch.bfloat16, attention=ATTENTION, rank=3, targets=[QUERIES_AND_VALUES]):
                 for loop in {False, m.experts > 0}:
                     self.check(m, dataclasses.replace(by, adapters=torch.float32, loop=loop))
 

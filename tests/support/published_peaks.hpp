@@ -537,6 +537,46 @@ struct run_flags {
   return out;
 }
 
+/// litgpt's configurations on one A10G, bf16 with AdamW in bf16, samples of up to 512 tokens (config_hub/finetune): allocated bytes, in
+/// units of 10^9. Adapters have rank 32 and dropout; the loss is one of 16 bits, in chunks of 128 tokens of each sample. The head's adapter
+/// of the last row, 2 MB, is not counted.
+[[nodiscard]] inline std::vector<peak_row> litgpt_peaks() {
+  using namespace ballast;
+  std::vector<peak_row> out;
+  auto const add = [&](char const* name, transformer const& model, trainable const& language, std::int64_t samples, std::int64_t batches,
+                       double measured, double window) {
+    training_setting by;
+    by.model = {.optimizer = optimizer_named("adam-bf16"),
+                .framework = framework_named("eager"),
+                .loss = {.how = head_loss::kind::sixteen_bits, .chunks = 4},
+                .kernels = {.repeated_keys = true, .float_norms = true, .fused_queries = true, .adapter_dropout = true},
+                .language = language};
+    by.micro_batch = samples;
+    by.micro_batches = batches;
+    by.sequence = 512;
+    out.push_back({.name = name,
+                   .model = model,
+                   .by = by,
+                   .hopper = false,
+                   .peak = static_cast<std::int64_t>(measured * 1e9),
+                   .between_steps = 0,
+                   .window = window});
+  };
+  transformer const mistral{
+      .layers = 32, .hidden = 4096, .query_heads = 32, .kv_heads = 8, .head_width = 128, .ffn = 14336, .vocabulary = 32000};
+  transformer const seven{
+      .layers = 32, .hidden = 4096, .query_heads = 32, .kv_heads = 32, .head_width = 128, .ffn = 11008, .vocabulary = 32000};
+  transformer const tiny{
+      .layers = 22, .hidden = 2048, .query_heads = 32, .kv_heads = 4, .head_width = 64, .ffn = 5632, .vocabulary = 32000};
+  trainable const few{.what = trained::low_rank, .rank = 32, .matrices = adapted_matrices::queries_and_values};
+  add("Llama-3-8B, LoRA 32 of q and v, 1 x 512", transformer_preset("llama-3.1-8b"), few, 1, 8, 19.73, 0.07);
+  add("Mistral-7B, LoRA 32 of q and v, 2 x 512", mistral, few, 2, 4, 20.66, 0.07);
+  add("Llama-2-7B, LoRA 32 of q and v, 2 x 512", seven, few, 2, 4, 19.77, 0.07);
+  add("TinyLlama-1.1B, all trained, 4 x 512", tiny, {}, 4, 8, 14.10, 0.07);
+  add("TinyLlama-1.1B, LoRA 32, 8 x 512", tiny, {.what = trained::low_rank, .rank = 32}, 8, 1, 13.50, 0.07);
+  return out;
+}
+
 /// Totals of a process on one GPU: Qwen's tables of LoRA and Q-LoRA with its own trainer. 4 GiB are those of the process, as in the table
 /// of docs/footprint.md; they are not part of the model.
 [[nodiscard]] inline std::vector<peak_row> qwen_totals() {

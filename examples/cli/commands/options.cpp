@@ -143,10 +143,12 @@ ballast::oversize planned_oversize_policy(std::string const& option, std::string
 }
 
 ballast::head_loss head_loss(std::string const& option, std::string const& text) {
-  constexpr std::string_view chunks = "chunked:";
-  if (text.starts_with(chunks))
-    return {.how = ballast::head_loss::kind::chunked,
-            .chunks = whole<std::int32_t>(option + " chunked:N, N =", text.substr(chunks.size()))};
+  for (auto const* const in_chunks : {"chunked:", "16-bits:"}) {
+    std::string_view const name = in_chunks;
+    if (!text.starts_with(name)) continue;
+    auto const how = name == "chunked:" ? ballast::head_loss::kind::chunked : ballast::head_loss::kind::sixteen_bits;
+    return {.how = how, .chunks = whole<std::int32_t>(option + " " + in_chunks + "N, N =", text.substr(name.size()))};
+  }
   for (auto const& known : ballast::head_losses)
     if (text == known.name && known.how != ballast::head_loss::kind::chunked) return {.how = known.how};
   throw bad_input(option + " " + printable(text) +

@@ -40,7 +40,9 @@ ballast::trainable trained_of(std::string const& name) {
   auto const colon = name.find(':');
   auto const kind = name.substr(0, colon);
   ballast::trainable out{.what = ballast::trained::low_rank, .quantised = kind == "qlora"};
-  auto const* const end = name.data() + name.size();
+  auto const few = name.ends_with(":qv");
+  if (few) out.matrices = ballast::adapted_matrices::queries_and_values;
+  auto const* const end = name.data() + name.size() - (few ? 3 : 0);
   auto const read = colon == std::string::npos ? std::from_chars_result{nullptr, std::errc::invalid_argument}
                                                : std::from_chars(name.data() + colon + 1, end, out.rank);
   ballast::require((kind == "lora" || kind == "qlora") && read.ec == std::errc() && read.ptr == end,
@@ -55,7 +57,8 @@ ballast::head_loss loss_of(std::string const& name) {
   if (colon == std::string::npos) return out;
   auto const* const end = name.data() + name.size();
   auto const [at, error] = std::from_chars(name.data() + colon + 1, end, out.chunks);
-  ballast::require(out.how == ballast::head_loss::kind::chunked && error == std::errc() && at == end,
+  auto const in_chunks = out.how == ballast::head_loss::kind::chunked || out.how == ballast::head_loss::kind::sixteen_bits;
+  ballast::require(in_chunks && error == std::errc() && at == end,
                    [&] { return "loss = \"" + name + "\": a number of chunks is written as in chunked:8"; });
   return out;
 }
@@ -73,12 +76,14 @@ ballast::attention_kernel attention_of(bool stored_scores) {
 
 nb::dict layer_tensors(nb::handle model, std::int64_t layer, std::string const& framework, bool stored_scores, std::int64_t value,
                        bool repeated_keys, bool composed_activation, std::string const& train, std::int64_t adapter_value,
-                       bool adapter_dropout) {
+                       bool adapter_dropout, bool fused_queries, bool float_norms) {
   nb::dict out;
   ballast::activation_setting const by{.count = ballast::framework_named(framework).count,
                                        .attention = attention_of(stored_scores),
                                        .kernels = {.value = value,
                                                    .repeated_keys = repeated_keys,
+                                                   .float_norms = float_norms,
+                                                   .fused_queries = fused_queries,
                                                    .composed_activation = composed_activation,
                                                    .adapter_value = adapter_value,
                                                    .adapter_dropout = adapter_dropout},
@@ -188,9 +193,10 @@ void bind_with_setting(nb::module_& m, char const* name, Function function, char
 void bind_memory(nb::module_& m) {
   m.def("layer_tensors", &layer_tensors, "model"_a, "layer"_a = 0, nb::kw_only(), "framework"_a = "eager", "stored_scores"_a = false,
         "value"_a = 2, "repeated_keys"_a = false, "composed_activation"_a = false, "train"_a = "all", "adapter_value"_a = 2,
-        "adapter_dropout"_a = false,
+        "adapter_dropout"_a = false, "fused_queries"_a = false, "float_norms"_a = false,
         "What a layer keeps from its forward to its backward pass: bytes per token and per squared token, by the name of the tensor.\n\n"
-        "`value` is the number of bytes of a value, `adapter_value` that of adapters; `train` is all, none or lora:RANK.");
+        "`value` is the number of bytes of a value, `adapter_value` that of adapters; `train` is all, none, lora:RANK, or lora:RANK:qv\n"
+        "for adapters of queries and values alone.");
   bind_with_setting(
       m, "memory", &functions::memory,
       "What each pipeline stage of a training holds on a device, in bytes, part by part.\n\n"

@@ -13,13 +13,14 @@ namespace ballast::inline v0_2 {
 
 /// @brief One weight matrix of a layer, or several of the same shape.
 struct weight_matrix {
-  std::int64_t in = 1;       ///< width of the input; a vector (a norm, a bias) is a matrix whose `in` or `out` is 1
-  std::int64_t out = 1;      ///< width of the output
-  std::int64_t copies = 1;   ///< how many matrices of this shape there are, as with experts
-  std::int64_t visited = 1;  ///< how many of the copies a token passes through
-  bool router = false;       ///< whether the matrix chooses experts
-  bool replicated = false;   ///< whether each device of a tensor-parallel group has all of it (`parameter_groups`)
-  bool expert = false;       ///< whether the copies are routed experts
+  std::int64_t in = 1;          ///< width of the input; a vector (a norm, a bias) is a matrix whose `in` or `out` is 1
+  std::int64_t out = 1;         ///< width of the output
+  std::int64_t copies = 1;      ///< how many matrices of this shape there are, as with experts
+  std::int64_t visited = 1;     ///< how many of the copies a token passes through
+  bool router = false;          ///< whether the matrix chooses experts
+  bool replicated = false;      ///< whether each device of a tensor-parallel group has all of it (`parameter_groups`)
+  bool expert = false;          ///< whether the copies are routed experts
+  bool query_or_value = false;  ///< whether the matrix makes the queries or values of attention, which most trainers adapt by default
 
   friend constexpr bool operator==(weight_matrix const&, weight_matrix const&) = default;
 };
@@ -41,7 +42,9 @@ template <std::invocable<weight_matrix const&> Visit>
 constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Visit&& visit) {
   detail::require_layer(model, layer);
   auto const h = model.hidden, v = detail::value_width(model);
-  auto const one = [&](std::int64_t in, std::int64_t out) { visit(weight_matrix{.in = in, .out = out}); };
+  auto const one = [&](std::int64_t in, std::int64_t out, bool query_or_value = false) {
+    visit(weight_matrix{.in = in, .out = out, .query_or_value = query_or_value});
+  };
   auto const queries = model.query_heads * model.head_width * (model.output_gate ? 2 : 1);
   auto const compress = [&](std::int64_t out) { visit(weight_matrix{.in = h, .out = out, .replicated = true}); };
   if (detail::is_linear(model, layer)) {
@@ -50,13 +53,13 @@ constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Vis
     one(detail::linear_values(model), h);
   } else {
     if (model.q_rank > 0) compress(model.q_rank);
-    one(model.q_rank > 0 ? model.q_rank : h, queries);
+    one(model.q_rank > 0 ? model.q_rank : h, queries, true);
     if (model.kv_rank > 0) {
       compress(model.kv_rank + model.rope_width);
-      one(model.kv_rank, model.query_heads * (model.head_width - model.rope_width + v));
+      one(model.kv_rank, model.query_heads * (model.head_width - model.rope_width + v), true);
     } else {
       one(h, model.kv_heads * model.head_width);
-      one(h, model.kv_heads * v);
+      one(h, model.kv_heads * v, true);
     }
     one(model.query_heads * v, h);
   }

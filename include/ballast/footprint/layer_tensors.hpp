@@ -364,13 +364,15 @@ struct eager_counter {
       out.add({.name = statistics, .bytes = {.whole = 8}});
     } else {  // in float32: the input, and then the normalised values in 16 bits, which the weight is multiplied with
       out.add({.name = in, .bytes = {.whole = 4 * h}});
-      if (all) out.add({.name = made, .bytes = {.whole = e * h, .gathered = e * h}});
+      if (all) out.add({.name = made, .bytes = {.whole = (by.kernels.float_norms ? 4 : e) * h, .gathered = e * h}});
       out.add({.name = statistics, .bytes = {.whole = 4}});
     }
   }
-  /// Adapters of `count` matrices of one input of a width, which `kept` says is kept anyway.
-  constexpr void adapters(std::string_view input, std::string_view between, std::int64_t width, std::int64_t count, bool kept) {
-    if (by.is.what != trained::low_rank) return;
+  /// Adapters of `count` matrices of one input of a width, which `kept` says is kept anyway. `first`: those of queries and values are
+  /// among them.
+  constexpr void adapters(std::string_view input, std::string_view between, std::int64_t width, std::int64_t count, bool kept,
+                          bool first = false) {
+    if (by.is.what != trained::low_rank || (!first && by.is.matrices != adapted_matrices::every_matrix)) return;
     auto const& k = by.kernels;
     auto const x = k.adapter_value;
     out.add({.name = between, .bytes = {.split = count * x * by.is.rank}});
@@ -391,7 +393,12 @@ struct eager_counter {
       out.add({.name = "linear attention", .bytes = {.split = e * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))}});
       return;
     }
-    adapters("inputs of the adapters of q, k, v", "inner values of the adapters of q, k, v", h, m.kv_rank > 0 ? 2 : 3, false);
+    auto const three = m.kv_rank == 0 && by.is.matrices == adapted_matrices::every_matrix;
+    adapters("inputs of the adapters of q, k, v", "inner values of the adapters of q, k, v", h,
+             by.kernels.fused_queries ? 1
+             : three                  ? 3
+                                      : 2,
+             false, true);
     auto const kv = m.kv_rank > 0 || repeated ? heads : m.kv_heads;
     if (m.kv_rank > 0) out.add({.name = "latent vectors", .bytes = {.whole = (4 + 2 * e) * (m.q_rank + m.kv_rank)}});
     if (m.qk_norm > 0)

@@ -67,7 +67,7 @@ struct head_loss {
     parallel,      ///< PyTorch's loss over a vocabulary that DTensor shards
   };
   kind how = kind::plain;   ///< the way
-  std::int64_t chunks = 1;  ///< number of chunks of a micro-batch, with `chunked`; at least 1
+  std::int64_t chunks = 1;  ///< number of chunks of a micro-batch, with `chunked` and `sixteen_bits`; at least 1
   friend constexpr bool operator==(head_loss const&, head_loss const&) = default;
 };
 
@@ -89,7 +89,7 @@ inline constexpr std::array head_losses{
 /// @brief The name of a loss. @param loss how it is computed @return as in "plain", or "chunked:8" for 8 chunks
 [[nodiscard]] inline std::string to_string(head_loss const& loss) {
   auto const name = std::string(head_losses[static_cast<std::size_t>(loss.how)].name);
-  return loss.how == head_loss::kind::chunked ? name + ":" + std::to_string(loss.chunks) : name;
+  return loss.how == head_loss::kind::chunked || loss.chunks > 1 ? name + ":" + std::to_string(loss.chunks) : name;
 }
 
 /// @brief How a model is trained. Defaults: one device, Adam with 18 bytes per parameter, everything trained, fused kernels, plain loss.
@@ -180,7 +180,7 @@ struct bytes_of_logit {
 /// | `chunked`, eager | 6 | 8 of a chunk | logits in 16 bits and log-softmax of all tokens |
 /// | `chunked`, compiled | 2 | 4 of a chunk | logits in 16 bits of all tokens; the compiler recomputes the rest |
 /// | `in_place` | 2 | 0 | the gradient takes the place of the logits |
-/// | `sixteen_bits` | 4 | 4 | logits and their log-softmax; two gradients, all in 16 bits |
+/// | `sixteen_bits` | 4 | 4 of a chunk | logits and their log-softmax; two gradients, all in 16 bits |
 /// | `returned` | 6 | 8 | logits in 16 bits, float32 log-softmax; two float32 gradients |
 /// | `copied` | 8 | 8 | float32 logits and log-softmax; two float32 gradients |
 /// | `parallel` | 4 | 12 | log-softmax; its one-hot gradient, its exponential, and their sum |
@@ -202,7 +202,7 @@ struct bytes_of_logit {
       return {0, 0, 12};
     case head_loss::kind::native: return {4, 6, 0};
     case head_loss::kind::in_place: return {2, 0, 0};
-    case head_loss::kind::sixteen_bits: return {4, 4, 0};
+    case head_loss::kind::sixteen_bits: return {4, 0, 4};
     case head_loss::kind::returned: return {6, 8, 0};
     case head_loss::kind::copied: return {8, 8, 0};
     case head_loss::kind::parallel: return {4, 12, 0};

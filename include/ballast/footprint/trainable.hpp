@@ -21,12 +21,23 @@ enum class trained : std::uint8_t {
   low_rank,  ///< none of its own: each matrix has an adapter of two small matrices (LoRA)
 };
 
+/// @brief Which matrices of a layer have an adapter, with `trained::low_rank`. Routers never have one.
+enum class adapted_matrices : std::uint8_t {
+  every_matrix,        ///< all matrices
+  queries_and_values,  ///< those of queries and values: the default of litgpt, and of peft for most models
+};
+
 /// @brief Whether a layer, or a part of a model, is trained.
 struct trainable {
   trained what = trained::all;  ///< which parameters
   std::int64_t rank = 8;        ///< rank of the adapters, with `trained::low_rank`
   bool quantised = false;       ///< with `trained::low_rank`: whether the matrices of layers, but routers, are in four bits (QLoRA)
+  adapted_matrices matrices = adapted_matrices::every_matrix;  ///< which matrices have an adapter, with `trained::low_rank`
 
+  /// @brief Whether a matrix has an adapter. @param m the matrix @return false unless `what` is `trained::low_rank`
+  [[nodiscard]] constexpr bool adapts(weight_matrix const& m) const noexcept {
+    return what == trained::low_rank && !m.router && (matrices == adapted_matrices::every_matrix || m.query_or_value);
+  }
   friend constexpr bool operator==(trainable const&, trainable const&) = default;
 };
 
@@ -43,8 +54,8 @@ struct trainable {
 
 /// @brief Parameters of the adapters of a layer: rank (in + out) for each matrix but the router.
 ///
-/// Queries, keys and values have one adapter each, and so have gate and up (`for_each_matrix`). If you adapt fewer matrices, or fused ones,
-/// sum over those yourself.
+/// Queries, keys and values have one adapter each, and so have gate and up (`for_each_matrix`). If you adapt fewer matrices,
+/// `layer_states` counts those of `trainable::matrices`; sum over fused ones yourself.
 ///
 /// @param model  the shape
 /// @param layer  0 … layers - 1
@@ -116,7 +127,7 @@ struct grouped_states {
     auto own = state_bytes(m, by);
     if (is.what == trained::low_rank && is.quantised && !m.router) own.parameter = quantised_bytes(m.copies * m.in * m.out);
     group += is.what == trained::all ? own : state_size{.parameter = own.parameter};
-    if (is.what != trained::low_rank || m.router) return;
+    if (!is.adapts(m)) return;
     group += state_bytes({.in = m.in, .out = is.rank, .copies = m.copies}, by);
     group += state_bytes({.in = is.rank, .out = m.out, .copies = m.copies}, by);
   });
@@ -189,7 +200,7 @@ struct training_flops {
   std::int64_t adapters = 0;
   if (is.what == trained::low_rank) {
     detail::require_within("rank", is.rank, 1, 1 << 16);
-    for_each_matrix(model, layer, [&](weight_matrix const& m) { adapters += m.router ? 0 : 2 * m.visited * is.rank * (m.in + m.out); });
+    for_each_matrix(model, layer, [&](weight_matrix const& m) { adapters += is.adapts(m) ? 2 * m.visited * is.rank * (m.in + m.out) : 0; });
   }
   auto const factor = backward_factor(is, trained_before);
   auto const pairs = factor > 0 ? 2 : 0;

@@ -56,7 +56,9 @@ template <class = when_called>
 }
 template <class = when_called>
 [[nodiscard]] inline std::string trained_in_words(trainable const& by) {
-  return by.what == trained::none ? "train none" : sentence("train ", by.quantised ? "qlora:" : "lora:", by.rank);
+  return by.what == trained::none ? "train none"
+                                  : sentence("train ", by.quantised ? "qlora:" : "lora:", by.rank,
+                                             by.matrices == adapted_matrices::every_matrix ? "" : " of queries and values");
 }
 template <class = when_called>
 [[nodiscard]] inline std::string schedule_in_words(any_schedule const& by) {
@@ -136,7 +138,8 @@ struct flag_writer {
     } else if (by.moved != offload::none) {
       lack("offload " + std::string(offload_in_words(by.moved)));
     }
-    if (by.language.what == trained::low_rank && swift && !by.language.quantised) {
+    if (by.language.what == trained::low_rank && swift && !by.language.quantised &&
+        by.language.matrices == adapted_matrices::every_matrix) {
       add("tuner_type", {"lora"});
       add("lora_rank", by.language.rank);
     } else if (by.language.what != trained::all) {
