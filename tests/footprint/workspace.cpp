@@ -3,6 +3,7 @@
 #include <ballast/footprint/workspace.hpp>
 
 #include "support/catch.hpp"
+#include "support/hybrid_shapes.hpp"
 #include "support/refusal.hpp"
 
 #include <cstdint>
@@ -61,6 +62,27 @@ TEST_CASE("workspace_bytes: experts, sequence parallelism, dummy gradients") {
         gradients - 2 * 3 * 18432 * 7168 + 2 * 3 * (2048 + 4096) * 7168);
   batch_shape const large{.tokens = std::int64_t{1} << 31, .squares = std::int64_t{1} << 62};
   CHECK(refusal([&] { return workspace_bytes(model, with({.engine = false}), large); }) == "the workspace reaches 2^63 bytes");
+}
+
+TEST_CASE("workspace_bytes: dummy gradients of linear attention") {
+  auto const& model = ballast_test::hybrid_shapes[0].model;  // Qwen3-Next: three of four layers have linear attention
+  auto const& l = model.linear;
+  batch_shape const batch{.tokens = 4096, .squares = 4096 * 4096};
+  auto const of = [&](stage_content const& has, std::int64_t tensor = 1) {
+    parallelism const spread{.tensor = tensor};
+    return workspace_bytes(model, with({.dummy_gradients = true}, spread), batch, true, has) -
+           workspace_bytes(model, with({}, spread), batch, true, has);
+  };
+  auto const values = l.value_heads * l.value_width;
+  auto const both = of({}), scored = of({.linear = false}), linear = of({.scored = false});
+  auto const inputs = 2 * l.key_heads * l.key_width + 2 * values + 2 * l.value_heads;
+  CHECK(both - scored == 2 * model.hidden * inputs);  // both kinds have an output matrix of one shape
+  CHECK(of({}, 4) - of({.linear = false}, 4) == 2 * model.hidden * inputs / 4);
+  // queries and their gate, keys and values
+  auto const heads = model.query_heads * model.head_width;
+  CHECK(model.output_gate);
+  CHECK(values == heads);
+  CHECK(both - linear == 2 * model.hidden * (2 * heads + 2 * model.kv_heads * model.head_width));
 }
 
 TEST_CASE("memory_for_stages: what workspace and inputs leave, and 0 where they leave nothing") {

@@ -4,6 +4,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/cost/detail/transformer_counts.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
@@ -26,6 +27,8 @@ struct stage_content {
   bool dense = true;    ///< a layer without experts
   bool experts = true;  ///< a layer with experts, if the model has any
   bool head = true;     ///< the head
+  bool scored = true;   ///< a layer whose attention has scores
+  bool linear = true;   ///< a layer with linear attention, if the model has any
   friend constexpr bool operator==(stage_content const&, stage_content const&) = default;
 };
 
@@ -60,16 +63,20 @@ class weight_shapes {
   if (!has.dense && !has.experts) return 0;  // no layer at all
   auto const t = by.spread.tensor, h = m.hidden, v = value_width(m), in = m.gated ? std::int64_t{2} : std::int64_t{1};
   weight_shapes all;
-  auto const queries = m.query_heads * m.head_width;
-  if (m.kv_rank > 0) {
+  auto const queries = m.query_heads * m.head_width * (m.output_gate ? 2 : 1);
+  if (has.linear && m.linear.value_heads > 0) {  // one matrix makes queries, keys, values, the gate, decay and step
+    all.add(divide_up(linear_exchanged(m), t), h);
+    all.add(h, divide_up(linear_values(m), t));
+  }
+  if (has.scored && m.kv_rank > 0) {
     if (m.q_rank > 0) all.add(m.q_rank, h);
     all.add(divide_up(queries, t), m.q_rank > 0 ? m.q_rank : h);
     all.add(m.kv_rank + m.rope_width, h);
     all.add(divide_up(m.query_heads * (m.head_width - m.rope_width + v), t), m.kv_rank);
-  } else {
+  } else if (has.scored) {
     all.add(divide_up(queries + m.kv_heads * (m.head_width + v), t), h);
   }
-  all.add(h, divide_up(m.query_heads * v, t));
+  if (has.scored) all.add(h, divide_up(m.query_heads * v, t));
   auto const block = [&](std::int64_t width, std::int64_t parts) {
     if (width == 0) return;
     all.add(divide_up(in * width, parts), h);
@@ -126,7 +133,8 @@ class weight_shapes {
   };
   if (!k.engine) add(checked(2 * model.query_heads) * checked(batch.squares), t * c);
   if (by.spread.sequence_parallel && t > 1 && (has.head || !k.engine)) add(checked(2 * model.hidden) * checked(batch.tokens), c);
-  if (k.engine && k.dummy_gradients) add(checked(2 * detail::dummy_gradient_values(model, by, {has.dense, experts, has.head})), 1);
+  if (k.engine && k.dummy_gradients)
+    add(checked(2 * detail::dummy_gradient_values(model, by, {has.dense, experts, has.head, has.scored, has.linear})), 1);
   require(bytes.fits(), [] { return std::string("the workspace reaches 2^63 bytes"); });
   return bytes.value;
 }

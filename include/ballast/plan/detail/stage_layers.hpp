@@ -85,7 +85,7 @@ class stage_counter {
     work_ = {};
     std::int64_t first_flight = 0, mtp = 0;
     bool has_embedding = false, has_head = false;
-    stage_content has{.dense = false, .experts = false, .head = false};
+    stage_content has{.dense = false, .experts = false, .head = false, .scored = false, .linear = false};
     for (std::size_t c = 0; c < chunks; ++c) {
       if (std::visit([&](auto const& s) { return s.stage_of(c, stages); }, by_.pipeline.schedule) != stage) continue;
       auto const flight = flight_of(stage, c / stages);
@@ -102,6 +102,8 @@ class stage_counter {
         if (found.number[i] > 0) add(states, kinds_[i].states, found.number[i]);
       has.dense = has.dense || found.number[0] + found.number[2] > 0;
       has.experts = has.experts || found.number[1] + found.number[3] > 0;
+      has.scored = has.scored || found.number[0] + found.number[1] > 0;
+      has.linear = has.linear || found.number[2] + found.number[3] > 0;
       mtp += found.mtp;
       if (found.mtp > 0) add(states, merging_, found.mtp);
       if (c + 1 == chunks && model_.vocabulary > 0) {
