@@ -66,6 +66,7 @@ TEST_CASE("layer_exchanges: as restated from the papers", "[property]") {
     by.method = any(2) == 0 && model.query_heads / by.spread.tensor >= by.spread.context ? context_method::ulysses : context_method::ring;
     if (model.experts > 0 && (by.spread.tensor == 1 || by.spread.sequence_parallel))
       by.expert = (std::min)({power(5), model.experts, by.spread.tensor * by.spread.data});
+    if (by.expert > 1 && any(2) == 0) by.expert_tensor = (std::min)(by.spread.tensor, by.spread.tensor * by.spread.data / by.expert);
     by.capacity = any(2) * (500 + any(2000));
     by.element_bytes = power(3);
     by.state.gradient = power(3);
@@ -164,6 +165,23 @@ TEST_CASE("layer_exchanges: DeepSeek-V3 with 64-fold expert parallelism on 128 r
   CHECK(layer_exchanges(deepseek(), 0, by, 4096).size() == 2);  // a dense layer
 }
 
+TEST_CASE("layer_exchanges: devices that share experts gather each other's rows", "[published]") {
+  exchange_setting by{.spread = {.tensor = 4, .data = 32, .sequence_parallel = true, .zero = 1}, .expert = 16};
+  auto const alone = layer_exchanges(deepseek(), 10, by, 4096);
+  by.expert_tensor = 4;
+  auto const shared = layer_exchanges(deepseek(), 10, by, 4096);
+  auto const rows = 1024LL * 8 * 7168 * 2;  // bytes of those that a device routes
+  auto const of = [&](collective how, rank_group const& over, std::int64_t bytes, std::int64_t calls = 1) {
+    return std::count(shared.begin(), shared.end(), layer_exchange{traffic::expert, how, over, forward, bytes, calls});
+  };
+  CHECK(of(collective::all_to_all, {16, 4}, rows, 2) == 1);
+  CHECK(of(collective::all_gather, {4, 1}, 4 * rows) == 1);
+  CHECK(of(collective::reduce_scatter, {4, 1}, 4 * rows) == 1);
+  CHECK(shared.size() == alone.size() + 4);
+  CHECK((shared.back().over == rank_group{2, 64} && alone.back().over == rank_group{8, 16}));
+  CHECK(shared.back().bytes == alone.back().bytes / 4);
+}
+
 TEST_CASE("state_exchanges: LLaMA-3.1-8B with ZeRO-1 on 32 ranks at 50 GB/s waits for most of a second") {
   auto const all = state_exchanges(parameters(llama()), {.spread = {.data = 32, .zero = 1}});
   auto const time = exposed_time(all, flat(50'000'000'000));
@@ -209,6 +227,10 @@ TEST_CASE("exchange_setting: bad input, and bytes that do not fit") {
   CHECK(of(llama(), [](auto& by) { by.expert = 2; }) == "expert = 2 needs a model with experts");
   CHECK(of(deepseek(), [](auto& by) { by.expert = 3; }) == "expert = 3 must divide experts = 256");
   CHECK(of(deepseek(), [](auto& by) { by.expert = 0; }) == "expert = 0 must divide experts = 256");
+  CHECK(of(deepseek(), [](auto& by) {
+          by.expert = 8;
+          by.expert_tensor = 3;
+        }) == "expert * expert_tensor = 24 must divide tensor * data = 8");
   CHECK(of(deepseek(), [](auto& by) { by.expert = 16; }) == "expert = 16 must divide tensor * data = 8");
   CHECK(of(deepseek(), [](auto& by) {
           by.expert = 8;

@@ -24,6 +24,7 @@ inline double published_traffic(ballast::transformer const& m, std::int64_t laye
   auto const& s = by.spread;
   auto const forward = when == ballast::exchange_phase::forward, backward = when == ballast::exchange_phase::backward;
   auto const t = static_cast<double>(s.tensor), c = static_cast<double>(s.context), e = static_cast<double>(by.expert);
+  auto const x = by.expert > 1 ? static_cast<double>(by.expert_tensor) : 1.0;
   auto const d = static_cast<double>(s.data), h = static_cast<double>(m.hidden), width = static_cast<double>(by.element_bytes);
   auto const rows = static_cast<double>(tokens) / c;
   auto const moe = m.experts > 0 && m.expert_layers.contains(layer), spread_out = moe && by.expert > 1;
@@ -59,7 +60,7 @@ inline double published_traffic(ballast::transformer const& m, std::int64_t laye
       while (static_cast<double>(each) * static_cast<double>(m.experts) * 1000 < routed * static_cast<double>(by.capacity)) ++each;
       routed = static_cast<double>(each * m.experts);
     }
-    return 2 * passes * routed * h * width * (e - 1) / e;
+    return 2 * passes * routed * h * width * ((e - 1) / e + x - 1);  // each device sends its rows to all others that share its experts
   }
   // Parameters of experts that are distributed, and all others, each over its own group.
   auto const matrices = static_cast<double>(m.gated ? 3 : 2);
@@ -74,10 +75,10 @@ inline double published_traffic(ballast::transformer const& m, std::int64_t laye
   auto const copies = static_cast<double>(m.norms) * h + in_attention + (routes ? h * static_cast<double>(m.experts) : 0.0) +
                       (m.ffn_bias && (!routes || m.shared_ffn > 0) ? h : 0.0);
   auto const sent = [&](double bytes) {  // one gather or scatter of all parameters
-    auto const group = t * d / e;
+    auto const group = t * d / (e * x);
     auto const split = (static_cast<std::int64_t>(others - copies) + s.tensor - 1) / s.tensor;
     auto const rest = (static_cast<double>(split) + copies) * (d - 1) / d;
-    return bytes * (rest + (spread_out ? in_experts / e * (group - 1) / group : 0));
+    return bytes * (rest + (spread_out ? in_experts / (e * x) * (group - 1) / group : 0));
   };
   if (what == traffic::gradient) {
     auto const once = sent(static_cast<double>(by.state.gradient));

@@ -30,11 +30,13 @@ enum class context_method : std::uint8_t {
 /// @brief How a layer is distributed, as far as its exchanges depend on it.
 ///
 /// Ranks are numbered as Megatron-LM numbers them: tensor-parallel neighbours are on adjacent devices, then context, then data parallelism.
-/// The experts of a layer are distributed over adjacent devices and not split by tensor parallelism, unless `expert` is 1.
+/// The experts of a layer are distributed over groups of adjacent devices, each of which shares its experts. If `expert` is 1, they are
+/// split by tensor parallelism like all other matrices.
 struct exchange_setting {
   parallelism spread{};                          ///< degrees; `data` must be a multiple of `context`
   context_method method = context_method::ring;  ///< how a context-parallel group shares attention
   std::int64_t expert = 1;                       ///< expert-parallel degree: a divisor of the experts, and of `tensor * data`
+  std::int64_t expert_tensor = 1;  ///< devices that share an expert, if `expert` is not 1: `expert * expert_tensor` divides `tensor * data`
   std::int64_t capacity = 0;       ///< tokens that each expert takes, in thousandths of an even share; 0: as many as come (dropless)
   std::int64_t element_bytes = 2;  ///< bytes of one element of an activation as it is sent
   training_state state{};          ///< `parameter` and `gradient`: bytes of each as it is sent
@@ -59,6 +61,8 @@ constexpr void require_valid(transformer const& model, exchange_setting const& b
   if (by.expert != 1) {
     divides("expert", by.expert, "experts", model.experts);
     divides("expert", by.expert, "tensor * data", tensor * data);
+    detail::require_within("expert_tensor", by.expert_tensor, 1, 1 << 16);
+    divides("expert * expert_tensor", by.expert * by.expert_tensor, "tensor * data", tensor * data);
     require(model.experts > 0, [&] { return "expert = " + std::to_string(by.expert) + " needs a model with experts"; });
     require(tensor == 1 || by.spread.sequence_parallel, [&] {
       return "expert = " + std::to_string(by.expert) + " with tensor = " + std::to_string(tensor) + " needs sequence_parallel";
@@ -129,11 +133,12 @@ template <class = when_called>
 /// - Ulysses: one all-to-all of queries, keys, values and outputs; if there are fewer key and value heads than devices, they are repeated;
 /// - linear attention, with either method: one all-to-all of queries, keys, values, decay, step and outputs;
 /// - experts: two all-to-alls, of k h e bytes for each token that the device routes, where k experts see a token. With a capacity, of the
-///   rows of all experts, empty ones included.
+///   rows of all experts, empty ones included. The devices that share an expert gather the rows that came to each of them, and
+///   reduce-scatter the outputs.
 ///
 /// The backward pass repeats these, and the ring sends the gradients of keys and values too; with sequence parallelism it gathers the
-/// inputs of both blocks again. Parameters of distributed experts are exchanged by `tensor * data / expert` ranks, all others as
-/// `state_exchanges` says. Not counted: sums of a few bytes for each token in norms, routers and the loss.
+/// inputs of both blocks again. Parameters of distributed experts are exchanged by `tensor * data / (expert * expert_tensor)` ranks, all
+/// others as `state_exchanges` says. Not counted: sums of a few bytes for each token in norms, routers and the loss.
 ///
 /// @param model   the shape
 /// @param layer   0 … layers - 1
@@ -143,7 +148,8 @@ template <class = when_called>
 /// @throws invalid_input as `require_valid`, if `layer` or `tokens` is out of range, or if the bytes reach 2^60
 /// @par Source
 /// Korthikanti et al., arXiv 2205.05198 (tensor and sequence parallelism); Liu et al., "Ring Attention", arXiv 2310.01889; Jacobs et al.,
-/// "DeepSpeed Ulysses", arXiv 2309.14509; Lepikhin et al., "GShard", arXiv 2006.16668 (experts).
+/// "DeepSpeed Ulysses", arXiv 2309.14509; Lepikhin et al., "GShard", arXiv 2006.16668 (experts); NVIDIA/Megatron-LM,
+/// `core/transformer/moe/token_dispatcher.py` (devices that share an expert).
 template <class = when_called>
 [[nodiscard]] inline std::vector<layer_exchange> layer_exchanges(transformer const& model, std::int64_t layer, exchange_setting const& by,
                                                                  std::int64_t tokens) {
@@ -178,7 +184,12 @@ template <class = when_called>
     else
       maker.add(traffic::context, all_to_all, context_group, when,
                 bytes(mine, (queries + (std::min)(queries, (std::max)(shared, context))) * width));
-    if (distributed) maker.add(traffic::expert, all_to_all, {by.expert, 1}, when, bytes(expert_rows(held, routing), model.hidden), 2);
+    if (distributed) {
+      auto const rows = expert_rows(held, routing);
+      maker.add(traffic::expert, all_to_all, {by.expert, by.expert_tensor}, when, bytes(rows, model.hidden), 2);
+      for (auto const how : {all_gather, reduce_scatter})
+        maker.add(traffic::expert, how, {by.expert_tensor, 1}, when, bytes(rows, model.hidden) * checked(by.expert_tensor));
+    }
     if (when == forward && by.recomputed == recomputation::full) {
       auto const again = maker.made;
       for (auto e : again) {
@@ -191,7 +202,8 @@ template <class = when_called>
   auto const groups = layer_parameter_groups(model, layer);
   auto const experts = distributed ? groups.experts : 0;
   maker.add_states(divide_up(groups.sharded + groups.experts - experts, tensor) + groups.replicated, {data, tensor});
-  if (distributed) maker.add_states(divide_up(experts, by.expert), {tensor * data / by.expert, by.expert});
+  auto const parts = by.expert * by.expert_tensor;
+  if (distributed) maker.add_states(divide_up(experts, parts), {tensor * data / parts, parts});
   return maker.made;
 }
 

@@ -130,7 +130,12 @@ struct model_setting {
   }
   /// @brief The setting of exchanges of activations.
   [[nodiscard]] constexpr exchange_setting exchanges() const noexcept {
-    return {.spread = spread, .method = method, .expert = expert, .capacity = expert_capacity, .state = optimizer.state};
+    return {.spread = spread,
+            .method = method,
+            .expert = expert,
+            .expert_tensor = experts().expert_tensor,
+            .capacity = expert_capacity,
+            .state = optimizer.state};
   }
   friend constexpr bool operator==(model_setting const&, model_setting const&) = default;
 };
