@@ -502,11 +502,12 @@ TEST_CASE("framework_setting: torchtitan's defaults, cuts, old and new names") {
   CHECK(ends.setting.model.spread.zero == 2);                                      // gathered weights stay with a pipeline
   CHECK((ends.setting.micro_batch == 1 && ends.setting.micro_batches == 8));
   auto const old = read(model +
-                            "[training]\nbatch_size = 2\ndata_parallel_shard_degree = 8\ntensor_parallel_degree = 2\n"
+                            "[training]\nbatch_size = 8\ndata_parallel_shard_degree = 8\ntensor_parallel_degree = 2\n"
                             "[experimental]\npipeline_parallel_degree = 4\n",
                         "t.toml", asked)
                        .setting;
-  CHECK((old.model.spread.tensor == 2 && old.pipeline.stages == 4 && old.model.spread.data == 8 && old.micro_batches == 2));
+  CHECK((old.model.spread.tensor == 2 && old.pipeline.stages == 4 && old.model.spread.data == 8 && old.micro_batches == 4));
+  CHECK((old.micro_batch == 2 && old.boundaries == std::vector<std::uint32_t>{0, 9, 17, 25, 34}));
   auto const saved =
       read(R"({"training": {"num_tokens_per_microbatch_per_dp_rank": 16384, "num_tokens_per_train_step": -1, "max_context_length": 8192},
     "parallelism": {"tensor_parallel_degree": 2, "num_pp_microbatches": 1, "enable_sequence_parallel": true},
@@ -596,10 +597,26 @@ TEST_CASE("framework_setting: published settings need the published memory") {
   auto const large =
       titan("405B", 512, "local_batch_size = 32\nseq_len = 8192", "tensor_parallel_degree = 8\npipeline_parallel_degree = 8", all);
   CHECK((large.setting.micro_batches == 32 && large.setting.model.spread.data == 8 && large.setting.gpus() == 512));
-  auto const measured = titan("405B", 512, "local_batch_size = 32\nseq_len = 8192",
-                              "tensor_parallel_degree = 8\npipeline_parallel_degree = 8\npipeline_parallel_microbatch_size = 4", all);
-  CHECK(measured.setting.micro_batches == 8);
-  CHECK(std::abs(static_cast<double>(most_bytes(measured)) / ballast_test::gib / 82.5 - 1) <= 0.15);  // with the cut of later versions
+  // the published runs are of December 2024, when a batch was cut into as many micro-batches as there are parts
+  auto const published = [&](std::string const& training, std::string const& parallelism, std::int64_t number, double gib) {
+    auto const run =
+        titan("405B", 512, training, "tensor_parallel_degree = 8\n" + parallelism + "\n[experimental]\npipeline_parallel_degree = 8", all);
+    auto const computed = static_cast<double>(most_bytes(run)) / ballast_test::gib;
+    CAPTURE(training, parallelism, gib, computed);
+    CHECK((run.setting.micro_batches == number && run.setting.gpus() == 512));
+    CHECK(std::abs(computed / gib - 1) <= 0.15);
+  };
+  auto const many = "batch_size = 32\nseq_len = 8192";
+  published(many, "", 8, 82.5);
+  published(many, "pipeline_parallel_schedule = \"Interleaved1F1B\"", 16, 72.7);
+  published("batch_size = 8\nseq_len = 32768", "", 8, 75.3);
+  published("batch_size = 8\nseq_len = 65536", "context_parallel_degree = 2", 8, 75.9);
+  published("batch_size = 8\nseq_len = 131072", "context_parallel_degree = 4", 8, 77.1);
+  published("batch_size = 8\nseq_len = 262144", "context_parallel_degree = 8", 8, 84.9);
+  CHECK(refused("[model]\nname = \"llama3\"\nflavor = \"405B\"\n[training]\nbatch_size = 12\n[experimental]\n"
+                "pipeline_parallel_degree = 8\n",
+                "t.toml", {.gpus = 8})
+            .find("is no multiple of the 8 micro-batches of the pipeline") != std::string::npos);
 }
 
 }  // namespace test_cli_framework_setting

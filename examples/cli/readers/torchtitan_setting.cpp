@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -157,6 +158,21 @@ class torchtitan_importer {
     again = {.what = alternate, .layers = (std::min)(period, out_.model.layers)};
   }
 
+  /// Whether the file is for a version before May 2025, which cut a batch into a number of micro-batches, not into those of one size, and
+  /// counted no layers for embedding and head.
+  [[nodiscard]] bool cuts_by_number() const {
+    return in_.has("experimental.pipeline_parallel_degree") || in_.has(placed("pipeline_parallel_microbatches"));
+  }
+  [[nodiscard]] std::string read_schedule() {
+    return std::string(in_.one_of(placed("pipeline_parallel_schedule"), {"1F1B", "GPipe", "Interleaved1F1B", "InterleavedZeroBubble",
+                                                                         "ZBVZeroBubble", "LoopedBFS", "DualPipeV"}));
+  }
+  /// Parts of the model on all stages, if nothing else is said.
+  [[nodiscard]] std::int64_t usual_parts() {
+    auto const schedule = read_schedule();
+    return static_cast<std::int64_t>(out_.setting.pipeline.stages) * (schedule == "1F1B" || schedule == "GPipe" ? 1 : 2);
+  }
+
   void read_batches() {
     auto& by = out_.setting;
     auto const stages = by.pipeline.stages;
@@ -178,9 +194,15 @@ class torchtitan_importer {
       by.micro_batches = parts * (step / (tokens * ranks));
     } else {
       by.sequence = in_.number_or("training.seq_len", 2048);
-      auto const local = in_.number_or(in_.has("training.batch_size") ? "training.batch_size" : "training.local_batch_size", 8);
+      auto const key = in_.has("training.batch_size") ? "training.batch_size" : "training.local_batch_size";
+      auto const local = in_.number_or(key, 8);
       auto const part = in_.number_or(placed("pipeline_parallel_microbatch_size"), 1);
       by.micro_batch = stages > 1 ? part : local;
+      if (stages > 1 && cuts_by_number()) {
+        auto const number = in_.number_or(placed("pipeline_parallel_microbatches"), usual_parts());
+        if (local % number != 0) in_.refuse(key, "is no multiple of the " + std::to_string(number) + " micro-batches of the pipeline");
+        by.micro_batch = local / number;
+      }
       if (local % by.micro_batch != 0) in_.refuse("training.local_batch_size", "is no multiple of pipeline_parallel_microbatch_size");
       auto const global = in_.has("training.global_batch_size") && in_.word("training.global_batch_size") != "-1"
                               ? in_.number_or("training.global_batch_size", local * ranks)
@@ -195,8 +217,7 @@ class torchtitan_importer {
   void read_stages() {
     auto& by = out_.setting;
     auto const stages = static_cast<std::int64_t>(by.pipeline.stages);
-    auto const schedule = in_.one_of(placed("pipeline_parallel_schedule"), {"1F1B", "GPipe", "Interleaved1F1B", "InterleavedZeroBubble",
-                                                                            "ZBVZeroBubble", "LoopedBFS", "DualPipeV"});
+    auto const schedule = read_schedule();
     auto const first = in_.number_or(placed("pipeline_parallel_first_stage_less_layers"), 1, 0),
                last = in_.number_or(placed("pipeline_parallel_last_stage_less_layers"), 1, 0);
     auto const of_chunk = in_.number(placed("pipeline_parallel_layers_per_stage"));
@@ -204,7 +225,7 @@ class torchtitan_importer {
     if (stages == 1) return;
     auto const several = schedule != "1F1B" && schedule != "GPipe";
     auto const layers = out_.model.layers;
-    auto chunks = of_chunk ? (layers + first + last + *of_chunk - 1) / *of_chunk : stages * (several ? 2 : 1);
+    auto chunks = of_chunk ? (layers + first + last + *of_chunk - 1) / *of_chunk : usual_parts();
     std::vector<std::int64_t> numbers;
     if (!names.empty()) {
       numbers = layers_of_parts(names);
@@ -213,7 +234,11 @@ class torchtitan_importer {
     if (chunks % stages != 0 || chunks > layers + 2 || (several ? chunks < 2 * stages : chunks != stages))
       throw bad_input(in_.file() + ": the layers are cut into " + std::to_string(chunks) + " parts, which do not suit " +
                       std::to_string(stages) + " stages under the schedule " + schedule);
-    if (numbers.empty()) {
+    if (numbers.empty() && cuts_by_number()) {  // parts in the middle have a layer more while some are left
+      auto left = layers % chunks;
+      for (std::int64_t c = 0; c < chunks; ++c) numbers.push_back(layers / chunks + (c > 0 && c + 1 < chunks && left-- > 0 ? 1 : 0));
+      numbers.back() = layers - std::accumulate(numbers.begin(), numbers.end() - 1, std::int64_t{0});
+    } else if (numbers.empty()) {
       auto const all = layers + first + last;
       for (std::int64_t c = 0; c < chunks; ++c) numbers.push_back(all / chunks + (c < all % chunks ? 1 : 0));
       numbers.front() -= first;
