@@ -82,6 +82,10 @@ TEST_CASE("memory: names the option that is wrong") {
       {"llama-3.1-8b --tokens 4096 --recompute everything", "everything"},
       {"llama-3.1-8b --tokens 0", "--tokens 0: expected a whole number from 1 to 2^31-1"},
       {"no-such-model --tokens 1", "no-such-model"},
+      {"llama-3.1-8b --tokens 4096 --tp 2 --dropout --memory 70GB --snapshot 'a b' --device a100",
+       "--snapshot: the Python package reads snapshots of PyTorch; run python -m ballast.snapshot \"a b\" --model llama-3.1-8b --tokens "
+       "4096 "
+       "--tp 2 --dropout --device a100\n"},
   };
   for (auto const& c : cases) {
     auto const o = in.ballast(std::string("memory ") + c.arguments);

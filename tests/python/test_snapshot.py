@@ -19,6 +19,7 @@ import tempfile
 import unittest
 import unittest.mock
 
+import ballast
 from ballast import snapshot
 
 MANUAL = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -973,6 +974,17 @@ class Model(unittest.TestCase):
         )
         self.assertEqual({r.part: r.model for r in apart}["work"], 10**12)
 
+    def test_a_stage_of_the_memory_model(self):
+        (stage,) = ballast.memory("llama-3.1-8b", trainer="torchtune", sequence=4096, data=2)
+        self.assertGreater(stage["gathered"], 0)
+        rows = {row.part: row.model for row in snapshot.compare(self.shot, stage)}
+        self.assertEqual(rows.pop("allocated"), stage["peak"])
+        self.assertEqual(sum(rows.values()), stage["peak"])
+        self.assertEqual(rows["states"], stage["states"] + stage["gathered"])
+        self.assertEqual((rows["kept"], rows["unknown"]), (stage["kept"], stage["inputs"]))
+        at = "head" if stage["moment"] == "head" else "work"
+        self.assertEqual(rows[at], stage["extra"][stage["moment"]])
+
     def test_parts_that_are_none(self):
         for parts, sentence in (
             ({"foo": 1}, 'parts["foo"] is not one of states'),
@@ -1020,6 +1032,54 @@ class Command(unittest.TestCase):
             ("snapshot.pickle --parts snapshot.pickle", "utf-8"),
         ):
             done = run(f"python -m ballast.snapshot {command}", self.folder)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), command)
+            self.assertTrue(done.stderr.startswith("error: ") and sentence in done.stderr, done.stderr)
+
+    def test_the_memory_model_beside_it(self):
+        asked = {"trainer": "torchtitan", "sequence": 4096, "tensor": 2, "data": 4, "stages": 2, "micro_batches": 4}
+        stages = ballast.memory("llama-3.1-8b", recompute="full", hopper=False, stream_pools=False, **asked)
+        fullest = max(stages, key=lambda stage: stage["peak"])
+        words = "--framework torchtitan --tokens 4096 --tp 2 --ranks 4 --stages 2 --micro-batches 4 --recompute full"
+        command = f"python -m ballast.snapshot snapshot.pickle --model llama-3.1-8b {words} --device 0 --device A100"
+        (self.folder / "memory.json").write_text(json.dumps({"stages": stages, "fits": True}))
+        from_file = "python -m ballast.snapshot snapshot.pickle --parts memory.json"
+        for asked, stage in (
+            (command, fullest),
+            (from_file, fullest),
+            (command + " --stage 0", stages[0]),
+            (from_file + " --stage 1", stages[1]),
+        ):
+            done = run(asked + " --json", self.folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), asked)
+            rows = [row._asdict() for row in snapshot.compare(self.shot, stage)]
+            self.assertEqual(json.loads(done.stdout)["comparison"], rows)
+        told = run(command, self.folder).stdout
+        number = stages.index(fullest)
+        self.assertIn("\nfragmentation", told)
+        self.assertIn(f"\n\nstage {number} of 2 by the memory model, at the moment {fullest['moment']}:\npart ", told)
+        eager = run("python -m ballast.snapshot snapshot.pickle --model llama-3.1-8b --tokens 64 --json", self.folder)
+        (stage,) = ballast.memory("llama-3.1-8b", trainer="megatron", sequence=64)
+        self.assertEqual(json.loads(eager.stdout)["comparison"][-1]["model"], stage["peak"])
+
+    def test_what_the_model_is_not_told(self):
+        (self.folder / "stages.json").write_text('{"stages": [{"states": 1}]}')
+        (self.folder / "config.json").write_text('{"model_type": "mamba"}')
+        for command, sentence in (
+            ("--model llama-3.1-8b", "--model needs --tokens"),
+            ("--tp 2", "--tp is for --model"),
+            ("--device a100", "--device a100 is for --model"),
+            ("--stage 0", "--stage is for --model"),
+            ("--model llama-3.1-8b --tokens 64 --device a101", "--device a101 is neither a number nor one of v100"),
+            ("--model llama-3.1-8b --tokens 64 --stage 1", "--stage 1: the training has stages 0 to 0"),
+            ("--model llama-3.1-8b --tokens 64 --parts stages.json", "--parts and --model both say"),
+            ("--model llama-3.1-8b --tokens 64 --compiled", "--compiled is for trainers"),
+            ("--model llama-3.1-8b --tokens 64 --framework jax", 'no trainer "jax"'),
+            ("--model llama-3.1-8b --tokens 0", "sequence = 0 must be in"),
+            ("--model config.json --tokens 64", "model_type = 'mamba' is not one of"),
+            ("--model nowhere.json --tokens 64", "nowhere.json is neither a file nor one of the presets"),
+            ("--parts stages.json", "stages.json has stages, but not as `ballast memory --json` prints them"),
+        ):
+            done = run(f"python -m ballast.snapshot snapshot.pickle {command}", self.folder)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), command)
             self.assertTrue(done.stderr.startswith("error: ") and sentence in done.stderr, done.stderr)
 

@@ -13,6 +13,7 @@
 
 #include <ballast/core/error.hpp>
 #include <ballast/footprint/trainers.hpp>
+#include <ballast/plan/export/setting.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -22,6 +23,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ballast_cli {
 
@@ -100,6 +102,18 @@ struct memory_arguments {
           {"changes", std::move(changes)}};
 }
 
+/// The command that reads a snapshot, with the options that were given: those of this one, but for its memory.
+[[nodiscard]] std::string reader_of_snapshot(CLI::App const& command, std::string const& file) {
+  std::vector<std::string> words{"python", "-m", "ballast.snapshot", file};
+  for (auto const* const option : command.get_options()) {
+    auto const name = option->get_name();
+    if (option->count() == 0 || name == "--snapshot" || name == "--memory") continue;
+    words.push_back(name.starts_with("--") ? name : "--model");
+    if (option->get_expected_max() > 0) words.insert(words.end(), option->results().begin(), option->results().end());
+  }
+  return ballast::in_shell(words);
+}
+
 }  // namespace
 
 void add_memory(CLI::App& app) {
@@ -138,7 +152,11 @@ void add_memory(CLI::App& app) {
   add_value(command, "--memory", a.memory, some_bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_device(command, a.on.device, "accelerator: v100, a100, h100 (default), h200 or b200");
   command.add_flag("--json", a.json, json_help);
-  command.callback([arguments] {
+  auto* const snapshot = command.add_option("--snapshot", "a memory snapshot of PyTorch: prints the command that puts it beside the model");
+  command.callback([arguments, snapshot, &command] {
+    if (snapshot->count() != 0)
+      throw bad_input("--snapshot: the Python package reads snapshots of PyTorch; run " +
+                      reader_of_snapshot(command, snapshot->as<std::string>()));
     auto const model = model_of(arguments->on.model);
     auto const asked = asked_setting(*arguments, model);
     ballast::cluster const on{.device = device_of(arguments->on.device), .mfu = arguments->on.utilisation(), .links = {}, .hidden = {}};

@@ -5,7 +5,8 @@
     print(ballast.snapshot.peak(snapshot))
     print(ballast.snapshot.compare(snapshot, {"states": 14 << 30, "kept": 9 << 30, "head": 2 << 30}))
 
-`python -m ballast.snapshot FILE` prints the first table. A file is read by an unpickler that knows containers, numbers
+`python -m ballast.snapshot FILE` prints the first table, and with `--model` and the options of `ballast memory` what the
+memory model says beside it. A file is read by an unpickler that knows containers, numbers
 and strings alone, so nothing in it is executed.
 """
 
@@ -20,7 +21,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from . import _ballast
 from ._snapshot_file import load
+from ._snapshot_model import add_options, parts_of, stages_of
 from ._snapshot_rules import CATEGORIES, RULES, Rule, Stages, category_of
 from ._snapshot_trace import Allocator, Trace, segments_of
 
@@ -287,20 +290,24 @@ class Comparison(list[Row]):
 
 
 _STATES = ("parameters", "gradients", "optimizer")
+_BESIDE = ("gathered", "inputs")  # gathered parameters are states, and nothing says whose the inputs are
 _MOMENTS = {"head": "head", "layer": "work", "overlap": "work", "step": "work", "extra": "work", "work": "work"}
 
 
-def compare(snapshot: Mapping[str, Any] | Peak, parts: Mapping[str, int]) -> Comparison:
+def compare(snapshot: Mapping[str, Any] | Peak, parts: Mapping[str, Any]) -> Comparison:
     """What a model says beside what was allocated at the peak, part by part.
 
-    `parts` holds bytes: `states`, or its parts `parameters`, `gradients` and `optimizer`; `workspace`; `kept`; and what
-    one moment needs beyond these: `head`, `layer`, `overlap`, `step` or `extra`. Of the moments, the model counts the
+    `parts` is a stage of `ballast.memory`, or holds bytes: `states`, or its parts `parameters`, `gradients` and
+    `optimizer`; `gathered`, which is added to them; `workspace`; `kept`; `inputs`, beside what is unknown; and what one
+    moment needs beyond these: `head`, `layer`, `overlap`, `step` or `extra`. Of the moments, the model counts the
     largest, for they are never there together; the others have 0 here. `snapshot` may be a `Peak`. The last row is the
     sum.
     """
+    if isinstance(parts.get("extra"), Mapping):
+        parts = parts_of(parts)
     found = snapshot if isinstance(snapshot, Peak) else peak(snapshot)
     measured = {name: part.bytes for name, part in found.parts.items()}
-    known = ("states", *_STATES, "workspace", "kept", *_MOMENTS)
+    known = ("states", *_STATES, "workspace", "kept", *_BESIDE, *_MOMENTS)
     for name, value in parts.items():
         if name not in known:
             raise ValueError(f'parts["{name}"] is not one of {", ".join(known)}')
@@ -321,18 +328,38 @@ def compare(snapshot: Mapping[str, Any] | Peak, parts: Mapping[str, int]) -> Com
 
     if any(name in parts for name in _STATES):
         for name in _STATES:
-            row(name, int(parts.get(name, 0)), of(name))
+            gathered = int(parts.get("gathered", 0)) if name == "parameters" else 0
+            row(name, int(parts.get(name, 0)) + gathered, of(name))
         if of("states"):
             row("states", 0, of("states"))
     else:
-        row("states", int(parts.get("states", 0)), sum(map(of, ("states", *_STATES))))
+        row("states", int(parts.get("states", 0)) + int(parts.get("gathered", 0)), sum(map(of, ("states", *_STATES))))
     for name in ("workspace", "kept"):
         row(name, int(parts.get(name, 0)), of(name))
     for name in ("head", "work"):
         row(name, moments[at] if at and _MOMENTS[at] == name else 0, of(name))
-    row("unknown", 0, of("unknown"))
+    row("unknown", int(parts.get("inputs", 0)), of("unknown"))
     row("allocated", sum(r.model for r in out), sum(r.measured for r in out))
     return out
+
+
+def _stages_in(parts: dict[str, Any], name: str) -> list[dict[str, Any]] | None:
+    """The stages of what `ballast memory --json` printed; None if it is parts."""
+    stages = parts.get("stages")
+    if stages is None:
+        return None
+    whole = isinstance(stages, list) and stages and all(isinstance(s, dict) for s in stages)
+    if not whole or not all(isinstance(s.get("extra"), dict) and "moment" in s and "peak" in s for s in stages):
+        raise ValueError(f"{name} has stages, but not as `ballast memory --json` prints them")
+    return list(stages)
+
+
+def _stage(stages: list[dict[str, Any]], asked: int | None) -> tuple[int, dict[str, Any]]:
+    """A stage by its number, or the fullest."""
+    if asked is not None and not 0 <= asked < len(stages):
+        raise ValueError(f"--stage {asked}: the training has stages 0 to {len(stages) - 1}")
+    number = max(range(len(stages)), key=lambda s: (stages[s]["peak"], -s)) if asked is None else asked
+    return number, stages[number]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -341,25 +368,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m ballast.snapshot", description="Prints what was on the device when most of it was allocated."
     )
     parser.add_argument("file", help="written by torch.cuda.memory._dump_snapshot")
-    parser.add_argument("--device", type=int, help="its number; the one with most reserved bytes unless it is given")
     parser.add_argument(
-        "--parts", metavar="JSON", help='a file with what a model says, as {"states": 123, "kept": 45}, in bytes'
+        "--device",
+        action="append",
+        default=[],
+        help="its number, that of most reserved bytes unless it is given; or with --model its kind, as in a100",
     )
+    parser.add_argument(
+        "--parts",
+        metavar="JSON",
+        help='what a model says: from `ballast memory --json`, or {"states": 123, "kept": 45}',
+    )
+    parser.add_argument("--stage", type=int, metavar="N", help="pipeline stage of the device; the fullest by default")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    add_options(parser)
     options = parser.parse_args(arguments)
+    beside, title = None, ""
     try:
-        found = peak(read(options.file), options.device)
-        beside = None
+        numbers_given = [int(word) for word in options.device if word.lstrip("-").isdigit()]
+        kinds = [word.lower() for word in options.device if not word.lstrip("-").isdigit()]
+        for kind in kinds:
+            if kind not in _ballast.devices():
+                raise ValueError(f"--device {kind} is neither a number nor one of {', '.join(_ballast.devices())}")
+        stages = stages_of(options, kinds[-1] if kinds else None)
+        if stages is not None and options.parts:
+            raise ValueError("--parts and --model both say what the model holds: give one of them")
+        parts: Any = None
         if options.parts:
             with open(options.parts, encoding="utf-8") as file:
                 parts = json.load(file)
             if type(parts) is not dict:
                 raise ValueError(f"{options.parts} must hold an object of parts in bytes")
+            stages = _stages_in(parts, options.parts)
+        if stages is not None:
+            number, parts = _stage(stages, options.stage)
+            title = f"stage {number} of {len(stages)} by the memory model, at the moment {parts['moment']}:\n"
+        elif options.stage is not None:
+            raise ValueError("--stage is for --model, or for --parts from `ballast memory --json`")
+        found = peak(read(options.file), numbers_given[-1] if numbers_given else None)
+        if parts is not None:
             beside = compare(found, parts)
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    text = str(found) if beside is None else f"{found}\n\n{beside}"
+    text = str(found) if beside is None else f"{found}\n\n{title}{beside}"
     if options.json:
         out = found.as_dict()
         if beside is not None:

@@ -104,7 +104,7 @@ ballast::training_setting setting_of(transformer const& model, std::optional<std
                                      std::string const& recompute, std::optional<std::string> const& loss, std::string const& train,
                                      bool stored_scores, bool dropout, std::optional<std::int64_t> value, std::optional<bool> repeated_keys,
                                      std::optional<bool> composed_activation, std::optional<std::int64_t> adapter_value,
-                                     std::optional<bool> adapter_dropout) {
+                                     std::optional<bool> adapter_dropout, std::optional<bool> stream_pools) {
   auto const usual = trainer ? ballast::trainer_named(*trainer) : ballast::trainer{.framework = "eager"};
   auto kernels = trainer ? kernels_of(usual, model) : usual.kernels;
   kernels.hidden_dropout = kernels.attention_dropout = dropout;
@@ -113,6 +113,7 @@ ballast::training_setting setting_of(transformer const& model, std::optional<std
   kernels.composed_activation = composed_activation.value_or(kernels.composed_activation);
   kernels.adapter_value = adapter_value.value_or(kernels.adapter_value);
   kernels.adapter_dropout = adapter_dropout.value_or(kernels.adapter_dropout);
+  kernels.stream_pools = stream_pools.value_or(kernels.stream_pools);
   ballast::training_setting by;
   by.model = {.spread = {.tensor = tensor,
                          .context = context,
@@ -185,7 +186,7 @@ void bind_with_setting(nb::module_& m, char const* name, Function function, char
         "tensor"_a = 1, "context"_a = 1, "data"_a = 1, "stages"_a = 1, "expert"_a = 1, "expert_tensor"_a = 0, "zero"_a = nb::none(),
         "optimizer"_a = nb::none(), "recompute"_a = "none", "loss"_a = nb::none(), "train"_a = "all", "stored_scores"_a = false,
         "dropout"_a = false, "value"_a = nb::none(), "repeated_keys"_a = nb::none(), "composed_activation"_a = nb::none(),
-        "adapter_value"_a = nb::none(), "adapter_dropout"_a = nb::none(), what);
+        "adapter_value"_a = nb::none(), "adapter_dropout"_a = nb::none(), "stream_pools"_a = nb::none(), what);
 }
 
 }  // namespace
@@ -203,7 +204,7 @@ void bind_memory(nb::module_& m) {
       "A list with a dict for each stage: states, workspace, kept, inputs, gathered, `extra` at each moment, the moment of the peak, and\n"
       "the peak. `recompute` is none, full, or modules such as \"core_attn,mlp\". `trainer` is megatron, torchtitan, torchtune,\n"
       "transformers, axolotl or deepspeed: what is None is then what it does by default; else the framework is eager, the optimizer adam,\n"
-      "ZeRO 0. docs/memory-model.md describes all terms.",
+      "ZeRO 0. With `stream_pools`, reserved bytes are counted rather than allocated ones. docs/memory-model.md describes all terms.",
       "sequence"_a, "micro_batch"_a = 1, "hopper"_a = true);
   m.def(
       "devices",
