@@ -136,7 +136,7 @@ def _memory_of(device):
             ) from None
         if named.type != "cuda" or not torch.cuda.is_available():
             raise ValueError(
-                f"device = {device!r} has no memory that PyTorch can name here: give one of {', '.join(known)}, or bytes"
+                f"device = {device!r} has no memory that PyTorch names here: give one of {', '.join(known)}, or bytes"
             )
         device = torch.cuda.get_device_properties(named)
     return int(device.total_memory) // 10 * 9, getattr(device, "major", 9) >= 9

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the memory model says of a training, for the command of ballast.snapshot: its options are those of `ballast memory`."""
+"""What the memory model says of a training, by the options of `ballast memory`: for the command of ballast.snapshot."""
 
 from __future__ import annotations
 

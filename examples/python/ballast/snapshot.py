@@ -5,9 +5,9 @@
     print(ballast.snapshot.peak(snapshot))
     print(ballast.snapshot.compare(snapshot, {"states": 14 << 30, "kept": 9 << 30, "head": 2 << 30}))
 
-`python -m ballast.snapshot FILE` prints the first table, and with `--model` and the options of `ballast memory` what the
-memory model says beside it. A file is read by an unpickler that knows containers, numbers
-and strings alone, so nothing in it is executed.
+`python -m ballast.snapshot FILE` prints the first table, and with `--model` and the options of `ballast memory` what
+the memory model says beside it. A file is read by an unpickler that knows containers, numbers and strings alone, so
+nothing in it is executed.
 """
 
 from __future__ import annotations
