@@ -26,6 +26,8 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/expected_loads.hpp>
+#include <ballast/cost/kernel_rates.hpp>
+#include <ballast/cost/kernel_time.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/layer_matrices.hpp>
 #include <ballast/cost/layer_set.hpp>

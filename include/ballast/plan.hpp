@@ -34,6 +34,7 @@
 #include <ballast/plan/export/setting.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/judge_setting.hpp>
+#include <ballast/plan/layer_time.hpp>
 #include <ballast/plan/longest_sequence.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -46,6 +47,7 @@
 #include <ballast/plan/searched_settings.hpp>
 #include <ballast/plan/shortage.hpp>
 #include <ballast/plan/step_order.hpp>
+#include <ballast/plan/time_of.hpp>
 #include <ballast/plan/time_stages.hpp>
 #include <ballast/plan/train_shards.hpp>
 #include <ballast/plan/training_plan.hpp>

@@ -19,15 +19,22 @@ TEST_CASE("device: the datasheets, dense bfloat16") {
   for (auto const& [name, sparse_tflops] : {std::pair{"a100", 624.0}, {"h100", 1979.0}, {"h200", 1979.0}, {"b200", 4500.0}})
     CHECK(std::fabs(2e-12 * static_cast<double>(device_named(name).bf16_flops) / sparse_tflops - 1) < 0.0005);
   CHECK(device_named("v100").bf16_flops == 125'000'000'000'000);  // float16, without sparsity
+  for (auto const& d : devices) {
+    CHECK(d.multiprocessors > 0);
+    CHECK((d.fp8_flops == 0 ||
+           (d.fp8_flops > 1.99 * static_cast<double>(d.bf16_flops) && d.fp8_flops <= 2 * d.bf16_flops + 1'000'000'000'000)));
+  }
   CHECK(device_named("h200").memory_bytes == 141'000'000'000);
-  for (std::size_t i = 1; i < devices.size(); ++i)  // in order of appearance, nothing shrank
+  for (std::size_t i = 1; i < 5; ++i)  // in order of appearance, nothing shrank; variants are behind them
     CHECK((devices[i].memory_bytes >= devices[i - 1].memory_bytes && devices[i].memory_bandwidth > devices[i - 1].memory_bandwidth &&
            devices[i].link_bandwidth >= devices[i - 1].link_bandwidth));
-  CHECK(refusal([] { return device_named("H100"); }) == "no device \"H100\"; there are v100, a100, h100, h200, b200");
+  CHECK(refusal([] { return device_named("H100"); }) ==
+        "no device \"H100\"; there are v100, a100, h100, h200, b200, a100-40gb, h100-500w, "
+        "h800, b300, gb200, gb300");
 }
 
 TEST_CASE("device: all but V100 and A100 are a Hopper or later, devices of one's own too") {
-  for (auto const& d : devices) CHECK(is_hopper(d) == (d.name != "v100" && d.name != "a100"));
+  for (auto const& d : devices) CHECK(is_hopper(d) == (d.name != "v100" && d.name != "a100" && d.name != "a100-40gb"));
   CHECK(is_hopper(device{.name = "mine"}));
 }
 

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/checked.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/cost/communication.hpp>
+#include <ballast/cost/device.hpp>
+#include <ballast/cost/kernel_rates.hpp>
+#include <ballast/cost/kernel_time.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/recompute_modules.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/model_setting.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+/// @file
+/// @brief `parts_of_layer`: the time of one layer and micro-batch, kind by kind; `linear_layer_time`: the same as a + b T + c sum(l^2).
+
+namespace ballast::inline v0_2 {
+
+/// @brief What of a layer is launched as CUDA graphs.
+enum class graph_scope : std::uint8_t {
+  none,    ///< nothing
+  parts,   ///< parts of a layer: `--cuda-graph-scope attn moe_router`
+  layers,  ///< whole layers: `--cuda-graph-scope full_iteration`
+};
+
+/// @brief What a framework is told that time depends on and memory does not. `--tp-comm-overlap` and
+/// `--overlap-moe-expert-parallel-comm` are in `kernel_setting`.
+struct time_setting {
+  kernel_rates rates = kernels_for(device_named("h100"));      ///< what kernels reach on the device
+  attention_library attention = attention_library::cudnn;      ///< the attention kernel; without effect if scores are stored
+  token_dispatcher dispatcher = token_dispatcher::all_to_all;  ///< `--moe-token-dispatcher-type`, `--moe-enable-deepep`
+  graph_scope graphs = graph_scope::none;                      ///< `--cuda-graph-impl`, `--cuda-graph-scope`
+  bool gradient_overlap = false;                               ///< `--overlap-grad-reduce` and `--overlap-param-gather`
+  bool float_reduction = false;   ///< FSDP reduces gradients in float32: torchtitan's `mixed_precision_reduce`, Composer's `DEFAULT`
+  bool gathered_context = false;  ///< context parallelism gathers keys and values and merges in float32, as torchtitan's
+  std::int64_t imbalance = 1000;  ///< rows of the expert-parallel rank with most, in thousandths of an even share, in [1000, 10^6]
+};
+
+/// @brief Throws unless a setting is in range. @param with the setting @throws invalid_input naming the field
+constexpr void require_valid(time_setting const& with) { detail::require_within("imbalance", with.imbalance, 1000, 1'000'000); }
+
+/// @brief The time of one layer and one micro-batch on one device, kind by kind, in picoseconds; nothing overlaps yet.
+struct layer_parts {
+  pass_time gemm{};         ///< matrix products, those of experts apart
+  pass_time experts{};      ///< grouped matrix products of routed experts
+  pass_time attention{};    ///< attention, or the state of linear attention
+  pass_time memory{};       ///< norms, residuals, rotary positions, activation functions, permutation of rows, router
+  pass_time tensor{};       ///< exchanges of tensor parallelism, and of the devices that share an expert
+  pass_time context{};      ///< exchanges of context parallelism
+  pass_time dispatch{};     ///< rows that travel to experts and back
+  std::int64_t shared = 0;  ///< of `gemm`: the forward pass of shared experts
+  bool routed = false;      ///< whether the layer has experts
+  friend constexpr bool operator==(layer_parts const&, layer_parts const&) = default;
+};
+
+/// @brief The time of one layer and one micro-batch with all that overlaps. FSDP is not counted.
+struct layer_pass {
+  pass_time time{};      ///< of both passes
+  pass_time exchange{};  ///< of them: exchanges that are not hidden, and what hidden ones take from computation
+  pass_time host{};      ///< of them: waiting for the host
+  friend constexpr bool operator==(layer_pass const&, layer_pass const&) = default;
+};
+
+/// @brief The time of a layer's kernels and exchanges, one by one.
+/// @param model  the shape
+/// @param layer  0 … layers - 1
+/// @param by     degrees and kernels
+/// @param on     the device, with the bandwidths of its links
+/// @param with   rates, and what else time depends on
+/// @param batch  a micro-batch on the devices of a context-parallel group: tokens and squares
+/// @return picoseconds
+/// @throws invalid_input if an argument is out of range, or the time of a kernel reaches 2^56 picoseconds
+/// @par Complexity
+/// O(1): about 30 kernels.
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+/// @par Source
+/// This library (docs/time-model.md).
+template <class = when_called>
+[[nodiscard]] constexpr layer_parts parts_of_layer(transformer const& model, std::int64_t layer, model_setting const& by, device const& on,
+                                                   time_setting const& with, batch_shape const& batch) {
+  detail::require_layer(model, layer);
+  require_valid(by);
+  require_valid(with);
+  detail::require_within("batch.tokens", batch.tokens, 0, std::int64_t{1} << 40);
+  detail::require_within("batch.squares", batch.squares, 0, std::int64_t{1} << 62);
+  auto const& m = model;
+  auto const& rates = with.rates;
+  auto const& bytes = rates.bytes;
+  auto const t = by.spread.tensor, cp = by.spread.context, h = m.hidden;
+  auto const tokens = divide_up(batch.tokens, cp), held = by.spread.sequence_parallel ? divide_up(tokens, t) : tokens;
+  auto const links = links_of(on);
+  auto const v = detail::value_width(m), heads = divide_up(m.query_heads, t);
+  auto const linear = detail::is_linear(m, layer);
+  layer_parts out;
+  if (tokens == 0) return out;
+  out.routed = detail::has_experts(m, layer);
+  auto const product = [&](std::int64_t rows, std::int64_t wide, std::int64_t in) {
+    out.gemm = out.gemm + matrix_time(rows, wide, in, on, rates, rates.fp8);
+  };
+
+  std::int64_t rotated = 0;  // values of queries and keys, for each token
+  if (linear) {
+    product(tokens, divide_up(detail::linear_inputs(m), t), h);
+    product(tokens, divide_up(2 * m.linear.value_heads, t), h);
+    product(tokens, h, divide_up(detail::linear_values(m), t));
+    auto const state = layer_flops(m, layer).per_token -
+                       2 * (detail::attention_matrices(m, layer) + detail::layer_ffn_matrices(m, layer, m.active_experts));
+    auto const rate = detail::thousandths_of(detail::thousandths_of(on.bf16_flops, rates.gemm), rates.stored_scores);
+    auto const time = detail::ps_of(checked(divide_up(state, t)) * checked(tokens), rate, "linear attention");
+    out.attention = {time, 2 * time};
+  } else {
+    auto const queries = m.query_heads * m.head_width * (m.output_gate ? 2 : 1);
+    if (m.kv_rank > 0) {
+      if (m.q_rank > 0) product(held, m.q_rank, h);
+      product(tokens, divide_up(queries, t), m.q_rank > 0 ? m.q_rank : h);
+      product(held, m.kv_rank + m.rope_width, h);
+      product(tokens, divide_up(m.query_heads * (m.head_width - m.rope_width + v), t), m.kv_rank);
+      rotated = divide_up(4 * m.query_heads * m.head_width, t);  // queries and keys are put together of parts
+    } else {
+      product(tokens, divide_up(queries + m.kv_heads * (m.head_width + v), t), h);
+      rotated = divide_up((m.query_heads + m.kv_heads) * m.head_width, t);
+    }
+    product(tokens, h, divide_up(m.query_heads * v, t));
+    out.attention = attention_time({.heads = heads,
+                                    .qk_width = m.head_width,
+                                    .v_width = v,
+                                    .window = detail::is_windowed(m, layer) ? m.window : 0,
+                                    .share = cp,
+                                    .causal = m.causal,
+                                    .stored = by.attention == attention_kernel::stored_scores},
+                                   batch, on, rates, with.attention);
+    if (with.gathered_context && cp > 2)
+      for (auto* const p : {&out.attention.forward, &out.attention.backward}) *p = *p / rates.gathered_context * 1000;
+  }
+
+  auto moved = checked(0), moved_back = checked(0);  // bytes of operators
+  auto const move = [&](std::int64_t rows, std::int64_t values, std::int64_t each, std::int64_t back) {
+    moved = moved + checked(rows) * checked(values) * checked(each);
+    moved_back = moved_back + checked(rows) * checked(values) * checked(back);
+  };
+  auto const eager_plain = rates.family == kernel_family::eager && !m.gated;  // their norm is one kernel
+  move(held, m.norms * h, eager_plain ? 4 : bytes.norm, eager_plain ? 6 : bytes.norm_backward);
+  move(held, h, bytes.residual, bytes.residual);
+  if (m.gated || m.kv_rank > 0) move(tokens, rotated, bytes.rotary, bytes.rotary);
+  if (m.qk_norm > 0) move(tokens, rotated, bytes.head_norm, bytes.head_norm_backward);
+  auto const block = [&](std::int64_t width, std::int64_t each, std::int64_t back) {
+    if (width == 0) return;
+    product(tokens, divide_up((m.gated ? 2 : 1) * width, t), h);
+    product(tokens, h, divide_up(width, t));
+    move(tokens, divide_up(width, t), each, back);
+  };
+  if (!out.routed) {
+    block(m.ffn, m.gated ? bytes.gated : bytes.plain, m.gated ? bytes.gated_backward : bytes.plain_backward);
+  } else {
+    auto const before = out.gemm.forward;
+    block(m.shared_ffn, bytes.expert_gated, bytes.expert_gated_backward);
+    out.shared = out.gemm.forward - before;
+    auto const split = by.experts();
+    auto const inner = divide_up(m.expert_ffn, split.expert_tensor);
+    auto const even = held * m.active_experts;  // rows of a device
+    auto const rows = detail::thousandths_of(even, with.imbalance);
+    auto const local = divide_up(m.experts, split.expert), each = divide_up(rows * split.expert_tensor, local);
+    for (auto const& [wide, in] : {std::array{(m.gated ? 2 : 1) * inner, h}, std::array{h, inner}})
+      out.experts = out.experts + matrix_time(each, wide, in, on, rates, rates.fp8, local, rates.expert_gemm);
+    auto const copies = with.dispatcher == token_dispatcher::once ? bytes.permutation * 3 / 4 : bytes.permutation;
+    auto const rest = bytes.permutation * 3 % 4;  // of a quarter of a byte
+    move(rows * split.expert_tensor, h, copies, copies);
+    if (with.dispatcher == token_dispatcher::once) move(divide_up(rows * split.expert_tensor * rest, std::int64_t{4}), h, 1, 1);
+    move(rows * split.expert_tensor, inner, bytes.expert_gated, bytes.expert_gated_backward);
+    move(held, m.experts, bytes.router, bytes.router);
+    auto const sent =
+        detail::thousandths_of(dispatch_time(held, m.active_experts, 2 * h, split.expert, with.dispatcher, links, rates), with.imbalance);
+    out.dispatch = {2 * sent, 2 * sent};
+    auto const whole = checked(rows * split.expert_tensor) * checked(2 * h);
+    require(whole.fits(), [] { return std::string("rows of experts have 2^63 bytes or more"); });
+    auto const shared = 2 * ring_time(whole.value, {split.expert_tensor, 1}, links, rates);
+    out.tensor = {shared, shared};
+  }
+  auto const operators = [&](checked all) {
+    require(all.fits(), [] { return std::string("operators of a layer move 2^63 bytes or more"); });
+    return memory_time(detail::thousandths_of(all.value, bytes.all), on, rates);
+  };
+  out.memory = {operators(moved), operators(moved_back)};
+
+  auto const width = checked(tokens) * checked(2 * h);
+  require(width.fits(), [] { return std::string("activations of a layer have 2^63 bytes or more"); });
+  auto const one = ring_time(width.value, {t, 1}, links, rates);
+  auto const blocks = m.parallel || (out.routed && m.shared_ffn == 0) ? 1 : 2;
+  out.tensor =
+      out.tensor + pass_time{2 * blocks * one,
+                             2 * blocks * one + (by.spread.sequence_parallel ? blocks * detail::thousandths_of(one, rates.kept_input) : 0)};
+  if (cp > 1) {
+    auto const keys = linear ? detail::linear_exchanged(m) : m.kv_heads * (m.head_width + v);
+    if (by.method == context_method::ring && !linear) {
+      auto const gathered = checked(divide_up(2 * keys, t)) * checked(tokens) * checked(cp);
+      require(gathered.fits(), [] { return std::string("keys and values have 2^63 bytes or more"); });
+      auto const ring = ring_time(gathered.value, {cp, t}, links, rates);
+      out.context = {ring, 2 * ring};
+    } else {
+      auto const sent = linear ? keys : m.query_heads * (m.head_width + v) + (std::max)(keys, cp * t * (m.head_width + v));
+      auto const over = t * cp <= on.per_node ? links : link_rates{links.between, links.between, 1 << 24};
+      auto const all = dispatch_time(tokens, 1, divide_up(2 * sent, t), cp, token_dispatcher::all_to_all, over, rates);
+      out.context = {all, all};
+    }
+  }
+  return out;
+}
+
+/// @brief The time of a layer with what overlaps: exchanges under computation, and the host beside the device.
+///
+/// A hidden exchange makes computation slower by `kernel_rates::stolen` of its time. A ring of context parallelism hides under attention.
+/// A layer takes no less time than its host needs to launch it.
+///
+/// @param parts  what `parts_of_layer` returned
+/// @param model  the shape
+/// @param by     degrees and kernels
+/// @param with   rates, and what else time depends on
+/// @return picoseconds
+template <class = when_called>
+[[nodiscard]] constexpr layer_pass overlapped(layer_parts const& parts, transformer const& model, model_setting const& by,
+                                              time_setting const& with) {
+  auto const& rates = with.rates;
+  auto const t = by.spread.tensor, cp = by.spread.context;
+  auto const graphs = with.graphs == graph_scope::none    ? 1000
+                      : with.graphs == graph_scope::parts ? rates.graphs_of_parts
+                                                          : rates.graphs_of_layers;
+  auto const pass = [&](bool back, std::int64_t& exchange, std::int64_t& host) {
+    auto const of = [&](pass_time const& p) { return back ? p.backward : p.forward; };
+    auto const work = of(parts.gemm) + of(parts.experts) + of(parts.attention) + of(parts.memory);
+    auto const part_hidden = [&](std::int64_t whole, std::int64_t thousandths) {  // what is left, and what it steals
+      auto const hidden = detail::thousandths_of(whole, thousandths);
+      return whole - hidden + detail::thousandths_of(hidden, rates.stolen);
+    };
+    exchange = part_hidden(of(parts.tensor), by.kernels.tensor_overlap ? rates.tensor_hidden * (t - 1) / t : 0) +
+               part_hidden(of(parts.dispatch), by.kernels.expert_overlap ? rates.expert_hidden : 0);
+    if (with.gathered_context || (cp > 1 && by.method == context_method::ulysses))
+      exchange += of(parts.context);
+    else
+      exchange += (std::max)(of(parts.context) - of(parts.attention) / cp * (cp - 1), std::int64_t{0}) + rates.pass * cp;
+    auto const launched =
+        parts.routed ? detail::thousandths_of(rates.host_experts, model.kv_rank > 0 ? rates.host_latent : 1000) : rates.host;
+    auto const least =
+        detail::thousandths_of(detail::thousandths_of(launched, back ? 1000 - rates.host_forward : rates.host_forward), graphs);
+    auto const sync = parts.routed ? detail::thousandths_of(rates.sync_experts / 2, graphs) / (by.kernels.expert_overlap ? 2 : 1) : 0;
+    auto const time = (std::max)(work + exchange + sync, least);
+    host = time - work - exchange;
+    return time;
+  };
+  layer_pass out;
+  out.time.forward = pass(false, out.exchange.forward, out.host.forward);
+  out.time.backward = pass(true, out.exchange.backward, out.host.backward);
+  return out;
+}
+
+/// @brief What is computed again of a layer in its backward pass.
+enum class again : std::uint8_t {
+  nothing,   ///< nothing
+  modules,   ///< some modules
+  products,  ///< every second matrix product and the operators, but not attention and exchanges
+  full,      ///< the forward pass, exchanges included
+};
+
+/// @brief The time of recomputation in the backward pass.
+/// @param parts    what `parts_of_layer` returned
+/// @param pass     what `overlapped` made of it
+/// @param what     what is computed again
+/// @param modules  the modules, with `again::modules`
+/// @return picoseconds
+/// @par Source
+/// Shares of a layer's kernels by module: this library (docs/time-model.md), assumed.
+[[nodiscard]] constexpr std::int64_t recompute_time(layer_parts const& parts, layer_pass const& pass, again what, module_set modules = {}) {
+  using enum recompute_module;
+  auto const gemm = parts.gemm.forward, memory = parts.memory.forward;
+  switch (what) {
+    case again::nothing: return 0;
+    case again::full: return pass.time.forward;
+    case again::products: return detail::thousandths_of(gemm, 450) + memory;
+    case again::modules: break;
+  }
+  std::int64_t sum = 0;
+  if (modules.contains(core_attention)) sum += parts.attention.forward;
+  if (modules.contains(layernorm)) sum += detail::thousandths_of(memory, 100);
+  if (modules.contains(mla_up_projection)) sum += detail::thousandths_of(gemm, 150);
+  if (!parts.routed) return sum + (modules.contains(mlp) ? detail::thousandths_of(gemm, 660) : 0);
+  if (modules.contains(moe))
+    return sum + parts.experts.forward + parts.dispatch.forward + parts.shared + detail::thousandths_of(memory, 700);
+  if (modules.contains(moe_activation)) sum += detail::thousandths_of(memory, 150);
+  if (modules.contains(experts)) sum += detail::thousandths_of(parts.experts.forward, 660);
+  if (modules.contains(shared_experts)) sum += detail::thousandths_of(parts.shared, 660);
+  return sum;
+}
+
+/// @brief A time that is linear in tokens and squares: a + b T + c sum(l^2), in picoseconds.
+struct linear_time {
+  std::int64_t per_batch = 0;   ///< a: once for each micro-batch
+  std::int64_t per_token = 0;   ///< b: per token
+  std::int64_t per_square = 0;  ///< c: per squared token
+
+  /// @brief The time of a micro-batch. @param of the micro-batch @return picoseconds, which must stay below 2^63
+  [[nodiscard]] constexpr std::int64_t operator()(batch_shape const& of) const noexcept {
+    return per_batch + per_token * of.tokens + per_square * of.squares;
+  }
+  friend constexpr bool operator==(linear_time const&, linear_time const&) = default;
+};
+
+/// @brief The time of a layer as numbers of a planner.
+struct linear_layer {
+  linear_time forward{};   ///< of the forward pass
+  linear_time backward{};  ///< of the backward pass, without recomputation
+  linear_time modules{};   ///< of recomputing some modules
+  linear_time products{};  ///< of recomputing every second matrix product
+  linear_time full{};      ///< of recomputing the layer
+  friend constexpr bool operator==(linear_layer const&, linear_layer const&) = default;
+};
+
+/// @brief The time of a layer as a + b T + c sum(l^2), for micro-batches of a range of tokens.
+///
+/// c is that of the attention's curve, exactly. a and b are those of the line through the means of a lower and an upper half of seventeen
+/// sizes, in geometric progression.
+///
+/// @param model    the shape
+/// @param layer    0 … layers - 1
+/// @param by       degrees and kernels
+/// @param on       the device
+/// @param with     rates, and what else time depends on
+/// @param modules  the modules of `linear_layer::modules`
+/// @param least    tokens of the smallest micro-batch, at least 16
+/// @param most     tokens of the largest, at least twice as many, at most 2^31
+/// @return both passes, and each way to recompute
+/// @throws invalid_input as `parts_of_layer`, or if the range is none
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+template <class = when_called>
+[[nodiscard]] constexpr linear_layer linear_layer_time(transformer const& model, std::int64_t layer, model_setting const& by,
+                                                       device const& on, time_setting const& with, module_set modules = {},
+                                                       std::int64_t least = 4096, std::int64_t most = 65536) {
+  detail::require_within("least", least, 16, std::int64_t{1} << 30);
+  detail::require_within("most", most, 2 * least, std::int64_t{1} << 31);
+  constexpr std::size_t kinds = 5;
+  auto const times = [&](batch_shape const& batch) {
+    auto const parts = parts_of_layer(model, layer, by, on, with, batch);
+    auto const pass = overlapped(parts, model, by, with);
+    return std::array<std::int64_t, kinds>{pass.time.forward, pass.time.backward, recompute_time(parts, pass, again::modules, modules),
+                                           recompute_time(parts, pass, again::products), recompute_time(parts, pass, again::full)};
+  };
+  std::array<linear_time, kinds> lines{};
+  auto const squares = [](std::int64_t tokens, std::int64_t length) { return tokens * length; };
+  {  // c: two micro-batches of the same tokens, in which computation is longest
+    auto const near = times({most, squares(most, most / 2), 0}), far = times({most, squares(most, most), 0});
+    auto const apart = squares(most, most) - squares(most, most / 2);
+    for (std::size_t k = 0; k < kinds; ++k) lines[k].per_square = (far[k] - near[k] + apart / 2) / apart;
+  }
+  std::int64_t low_tokens = 0, high_tokens = 0;
+  std::array<std::int64_t, kinds> low{}, high{};
+  constexpr std::int64_t sizes = 17;
+  auto tokens = least;
+  for (std::int64_t i = 0; i < sizes; ++i) {
+    auto const length = (std::min)(tokens, std::int64_t{4096});
+    auto const found = times({tokens, squares(tokens, length), 0});
+    for (std::size_t k = 0; k < kinds; ++k) {
+      auto const rest = found[k] - lines[k].per_square * squares(tokens, length);
+      if (i < sizes / 2) low[k] += rest;
+      if (i > sizes / 2) high[k] += rest;
+    }
+    if (i < sizes / 2) low_tokens += tokens;
+    if (i > sizes / 2) high_tokens += tokens;
+    auto next = tokens + 1;  // the next size of the progression
+    if (i + 2 < sizes) {
+      auto const steps = sizes - 1 - i;
+      auto const log = (detail::log2_thousandths(most) - detail::log2_thousandths(tokens)) / steps;  // thousandths of a doubling
+      next = tokens + tokens * (log * 693 + log * log * 240 / 1000 + log * log / 1000 * log * 55 / 1000) / 1'000'000;
+    } else {
+      next = most;
+    }
+    tokens = next;
+  }
+  for (std::size_t k = 0; k < kinds; ++k) {
+    auto const half = sizes / 2;
+    lines[k].per_token = (std::max)((high[k] - low[k]) / (high_tokens - low_tokens), std::int64_t{0});
+    lines[k].per_batch = (std::max)((low[k] - lines[k].per_token * low_tokens) / half, std::int64_t{0});
+  }
+  return {lines[0], lines[1], lines[2], lines[3], lines[4]};
+}
+
+}  // namespace ballast::inline v0_2
