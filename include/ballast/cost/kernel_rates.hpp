@@ -151,7 +151,8 @@ namespace detail {
 
 /// @brief What kernels reach on a device.
 ///
-/// A device that has no measurements takes its datasheet and the shares of the nearest generation, which `nearest` names: that of the A100
+/// A device that has no measurements takes its datasheet and the shares of the nearest generation, which `nearest` names; its attention is
+/// faster or slower as its peak is. The generations are that of the A100
 /// without 8-bit products, of Hopper below 1.5 PFLOP/s in 16 bits, and of Blackwell above.
 ///
 /// @param on      the device
@@ -183,7 +184,9 @@ namespace detail {
   auto const of_peak = on.name == "h100-500w" ? 776 : among("b300", "gb300") ? 1150 : 1000;  // power [fitted]; B300 [assumed]
   scale(out.gemm, of_peak);
   scale(out.gemm_fp8, of_peak);
-  for (auto& a : out.attention) scale_attention(a, of_peak);
+  auto const reference = generation == "a100" ? 312 : generation == "h100" ? 989 : 2250;  // TFLOP/s of that generation
+  auto const attention = out.nearest.empty() ? of_peak : on.bf16_flops / 1'000'000'000 / reference;
+  for (auto& a : out.attention) scale_attention(a, attention);
   if (family != kernel_family::engine) {
     out.step = 20'000'000'000;
     out.bytes.loss = 7;

@@ -4,6 +4,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/kernel_rates.hpp>
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 /// @file
 /// @brief `parts_of_layer`: the time of one layer and micro-batch, kind by kind; `linear_layer_time`: the same as a + b T + c sum(l^2).
@@ -319,13 +321,14 @@ struct linear_layer {
   linear_time modules{};   ///< of recomputing some modules
   linear_time products{};  ///< of recomputing every second matrix product
   linear_time full{};      ///< of recomputing the layer
+  pass_time least{};       ///< no pass takes less: the host launches its kernels
   friend constexpr bool operator==(linear_layer const&, linear_layer const&) = default;
 };
 
 /// @brief The time of a layer as a + b T + c sum(l^2), for micro-batches of a range of tokens.
 ///
-/// c is that of the attention's curve, exactly. a and b are those of the line through the means of a lower and an upper half of seventeen
-/// sizes, in geometric progression.
+/// c is that of the attention's curve, rounded. a and b are the line whose largest error per token is least (Chebyshev's) among sizes of
+/// four to a doubling. Waves of tiles of products that do not fill a device, and the host's least time, are no part of the line.
 ///
 /// @param model    the shape
 /// @param layer    0 … layers - 1
@@ -334,61 +337,77 @@ struct linear_layer {
 /// @param with     rates, and what else time depends on
 /// @param modules  the modules of `linear_layer::modules`
 /// @param least    tokens of the smallest micro-batch, at least 16
-/// @param most     tokens of the largest, at least twice as many, at most 2^31
-/// @return both passes, and each way to recompute
+/// @param most     tokens of the largest, at least twice as many, at most 2^24
+/// @param units    units of a picosecond, in [1, 1024]: more of them round c less, where many devices share a layer
+/// @return both passes, and each way to recompute, in these units
 /// @throws invalid_input as `parts_of_layer`, or if the range is none
+/// @par Complexity
+/// O(n) calls of `parts_of_layer` and O(n^3) additions for n = 4 log2(most / least) sizes.
 /// @par Determinism
 /// A pure function of its arguments, in integers.
 template <class = when_called>
-[[nodiscard]] constexpr linear_layer linear_layer_time(transformer const& model, std::int64_t layer, model_setting const& by,
-                                                       device const& on, time_setting const& with, module_set modules = {},
-                                                       std::int64_t least = 4096, std::int64_t most = 65536) {
-  detail::require_within("least", least, 16, std::int64_t{1} << 30);
-  detail::require_within("most", most, 2 * least, std::int64_t{1} << 31);
+[[nodiscard]] inline linear_layer linear_layer_time(transformer const& model, std::int64_t layer, model_setting const& by, device const& on,
+                                                    time_setting const& with, module_set modules = {}, std::int64_t least = 4096,
+                                                    std::int64_t most = 65536, std::int64_t units = 1) {
+  detail::require_within("least", least, 16, 1 << 23);
+  detail::require_within("most", most, 2 * least, 1 << 24);
+  detail::require_within("units", units, 1, 1024);
   constexpr std::size_t kinds = 5;
-  auto const times = [&](batch_shape const& batch) {
-    auto const parts = parts_of_layer(model, layer, by, on, with, batch);
-    auto const pass = overlapped(parts, model, by, with);
+  auto free = with;  // of the host's least time
+  free.rates.host = free.rates.host_experts = 0;
+  auto const times = [&](std::int64_t tokens, std::int64_t length) {
+    auto const parts = parts_of_layer(model, layer, by, on, free, {.tokens = tokens, .squares = tokens * length, .tiles = 0});
+    auto const pass = overlapped(parts, model, by, free);
     return std::array<std::int64_t, kinds>{pass.time.forward, pass.time.backward, recompute_time(parts, pass, again::modules, modules),
                                            recompute_time(parts, pass, again::products), recompute_time(parts, pass, again::full)};
   };
-  std::array<linear_time, kinds> lines{};
-  auto const squares = [](std::int64_t tokens, std::int64_t length) { return tokens * length; };
-  {  // c: two micro-batches of the same tokens, in which computation is longest
-    auto const near = times({most, squares(most, most / 2), 0}), far = times({most, squares(most, most), 0});
-    auto const apart = squares(most, most) - squares(most, most / 2);
-    for (std::size_t k = 0; k < kinds; ++k) lines[k].per_square = (far[k] - near[k] + apart / 2) / apart;
-  }
-  std::int64_t low_tokens = 0, high_tokens = 0;
-  std::array<std::int64_t, kinds> low{}, high{};
-  constexpr std::int64_t sizes = 17;
-  auto tokens = least;
-  for (std::int64_t i = 0; i < sizes; ++i) {
-    auto const length = (std::min)(tokens, std::int64_t{4096});
-    auto const found = times({tokens, squares(tokens, length), 0});
-    for (std::size_t k = 0; k < kinds; ++k) {
-      auto const rest = found[k] - lines[k].per_square * squares(tokens, length);
-      if (i < sizes / 2) low[k] += rest;
-      if (i > sizes / 2) high[k] += rest;
+  auto const near = times(most, most / 2), far = times(most, most);
+  auto const apart = most * most - most * (most / 2);
+  constexpr std::uint64_t one = std::int64_t{1} << 32;
+  std::vector<std::int64_t> inverse;                  // 2^32 / tokens
+  std::array<std::vector<std::int64_t>, kinds> rest;  // femtoseconds per token that are not in c
+  for (auto base = least; base <= most; base *= 2)
+    for (std::int64_t quarter = 4; quarter < 8 && base * quarter / 4 <= most; ++quarter) {
+      auto const tokens = base * quarter / 4, length = (std::min)(tokens, std::int64_t{4096});
+      auto const found = times(tokens, length);
+      inverse.push_back(static_cast<std::int64_t>(one) / tokens);
+      for (std::size_t k = 0; k < kinds; ++k) {
+        auto const pairs = multiply_divide_up(static_cast<std::uint64_t>(far[k] - near[k]), static_cast<std::uint64_t>(tokens * length),
+                                              static_cast<std::uint64_t>(apart));
+        rest[k].push_back(static_cast<std::int64_t>(
+            multiply_divide_up(static_cast<std::uint64_t>((std::max)(found[k] - static_cast<std::int64_t>(pairs), std::int64_t{0})), 1000,
+                               static_cast<std::uint64_t>(tokens))));
+      }
     }
-    if (i < sizes / 2) low_tokens += tokens;
-    if (i > sizes / 2) high_tokens += tokens;
-    auto next = tokens + 1;  // the next size of the progression
-    if (i + 2 < sizes) {
-      auto const steps = sizes - 1 - i;
-      auto const log = (detail::log2_thousandths(most) - detail::log2_thousandths(tokens)) / steps;  // thousandths of a doubling
-      next = tokens + tokens * (log * 693 + log * log * 240 / 1000 + log * log / 1000 * log * 55 / 1000) / 1'000'000;
-    } else {
-      next = most;
-    }
-    tokens = next;
-  }
-  for (std::size_t k = 0; k < kinds; ++k) {
-    auto const half = sizes / 2;
-    lines[k].per_token = (std::max)((high[k] - low[k]) / (high_tokens - low_tokens), std::int64_t{0});
-    lines[k].per_batch = (std::max)((low[k] - lines[k].per_token * low_tokens) / half, std::int64_t{0});
-  }
-  return {lines[0], lines[1], lines[2], lines[3], lines[4]};
+  auto const line = [&](std::size_t k) {
+    auto const& y = rest[k];
+    std::int64_t best = -1, once = 0, level = 0;  // spread of errors; femtoseconds of a micro-batch and of a token
+    auto const attempt = [&](std::int64_t slope) {
+      std::int64_t low = 0, high = 0;
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        auto const part = multiply_divide_up(static_cast<std::uint64_t>(slope), static_cast<std::uint64_t>(inverse[i]), one);
+        auto const left = y[i] - static_cast<std::int64_t>(part);
+        low = i == 0 ? left : (std::min)(low, left);
+        high = i == 0 ? left : (std::max)(high, left);
+      }
+      if (best >= 0 && high - low >= best) return;
+      best = high - low;
+      once = slope;
+      level = (std::max)(low + (high - low) / 2, std::int64_t{0});
+    };
+    attempt(0);
+    for (std::size_t j = 1; j < y.size(); ++j)
+      for (std::size_t i = 0; i < j; ++i)
+        if (y[i] > y[j])
+          attempt(static_cast<std::int64_t>(
+              multiply_divide_up(static_cast<std::uint64_t>(y[i] - y[j]), one, static_cast<std::uint64_t>(inverse[i] - inverse[j]))));
+    return linear_time{.per_batch = static_cast<std::int64_t>(
+                           multiply_divide_up(static_cast<std::uint64_t>(once), static_cast<std::uint64_t>(units), 1000)),
+                       .per_token = (level * units + 500) / 1000,
+                       .per_square = ((far[k] - near[k]) * units + apart / 2) / apart};
+  };
+  auto const host = overlapped({.routed = detail::has_experts(model, layer)}, model, by, with);
+  return {line(0), line(1), line(2), line(3), line(4), {host.time.forward * units, host.time.backward * units}};
 }
 
 }  // namespace ballast::inline v0_2
