@@ -90,21 +90,6 @@ TEST_CASE("time_of: torchtitan's Llama 8B on eight H100 at 500 W, part by part")
   CHECK(near(time_of(model, by, on, with).front().total(), 2496, 2.5));
 }
 
-TEST_CASE("time_of: a layer of Qwen3-235B with eight expert-parallel H800") {
-  training_setting by;
-  by.model.spread.data = 8;
-  by.model.expert = 8;
-  by.model.expert_tensor = 1;
-  auto const model = transformer_preset("qwen3-235b-a22b");
-  time_setting const with{.rates = kernels_named("h800-te-bf16")};
-  auto const parts = parts_of_layer(model, 0, by.model, device_named("h800"), with, {16384, 16384 * 4096, 0});
-  CHECK((near(parts.gemm.forward, 3.55, 0.01) && near(parts.gemm.backward, 7.10, 0.01)));
-  CHECK((near(parts.experts.forward, 7.80, 0.01) && near(parts.experts.backward, 14.97, 0.015)));
-  CHECK((near(parts.attention.forward, 2.17, 0.01) && near(parts.attention.backward, 6.43, 0.01)));
-  CHECK((near(parts.dispatch.forward, 12.1, 0.05) && near(parts.dispatch.backward, 12.1, 0.05)));
-  CHECK((near(parts.memory.forward, 5.07, 0.01) && near(parts.memory.backward, 5.58, 0.01)));
-}
-
 TEST_CASE("time_of: parts are not negative, and all stages take the same time") {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     auto const d = draw(seed);
@@ -201,54 +186,6 @@ TEST_CASE("time_of: a pipeline of equal stages takes micro-batches and its filli
   auto const stages = time_of(model, by, on, {.rates = rates});
   CHECK(stages[0].work() == whole / 32 * 11);
   CHECK(stages[1].bubble - stages[0].bubble == whole / 32 * 4);
-}
-
-TEST_CASE("linear_layer_time: close to the full evaluation from 4K to 64K tokens") {
-  struct row {
-    char const* model;
-    char const* rates;
-    model_setting by;
-    double a_us, b_ns, c_ps, within;  // both passes; the host's wait for the tokens of experts, 3.8 ms, is in a
-  };
-  row const rows[] = {
-      {"llama-3.1-8b", "h100-te-bf16", {}, 391, 2136, 56.3, 0.0120},
-      {"llama-3.1-8b", "h100-te-fp8", {}, 555, 1369, 56.5, 0.0110},
-      {"llama-3.1-70b", "h100-te-bf16", {.spread = {.tensor = 4, .data = 4, .sequence_parallel = true}}, 0, 0, 0, 0.003},
-      {"qwen3-235b-a22b", "h100-te-bf16", {.spread = {.data = 8}, .expert = 8, .expert_tensor = 1}, 619 + 3812.5, 3373, 113, 0.003},
-      {"qwen3-30b-a3b", "h100-te-bf16", {.spread = {.data = 8}, .expert = 8, .expert_tensor = 1}, 0, 0, 0, 0.005}};
-  constexpr std::int64_t units = 16;
-  auto const on = device_named("h100");
-  for (auto const& r : rows) {
-    CAPTURE(r.model, r.rates);
-    auto const model = transformer_preset(r.model);
-    time_setting with{.rates = kernels_named(r.rates)};
-    auto const linear = linear_layer_time(model, 0, r.by, on, with, {recompute_module::mlp}, 4096, 65536, units);
-    auto const both = [&](auto field) { return static_cast<double>(linear.forward.*field + linear.backward.*field) / units; };
-    if (r.a_us > 0) {
-      CHECK(std::fabs(both(&linear_time::per_batch) / 1e6 - r.a_us) < 45);
-      CHECK(std::fabs(both(&linear_time::per_token) / 1e3 / r.b_ns - 1) < 0.01);
-      CHECK(std::fabs(both(&linear_time::per_square) / r.c_ps - 1) < 0.01);
-    }
-    auto const host = with.rates;
-    with.rates.host = with.rates.host_experts = 0;
-    auto const error = [](std::int64_t is, std::int64_t should) {
-      return std::fabs(static_cast<double>(is) / units / static_cast<double>(should) - 1);
-    };
-    for (std::int64_t tokens : {4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 65536})
-      for (std::int64_t length = 1024; length <= (std::min)(tokens, std::int64_t{32768}); length *= 2) {
-        if (tokens % length != 0) continue;
-        batch_shape const batch{.tokens = tokens, .squares = tokens * length, .tiles = 0};
-        auto const parts = parts_of_layer(model, 0, r.by, on, with, batch);
-        auto const pass = overlapped(parts, model, r.by, with);
-        CAPTURE(tokens, length);
-        CHECK(error(linear.forward(batch) + linear.backward(batch), pass.time.both()) < r.within);
-        CHECK(error(linear.full(batch), recompute_time(parts, pass, again::full)) < r.within);
-        CHECK(error(linear.products(batch), recompute_time(parts, pass, again::products)) < 2 * r.within);
-      }
-    CHECK(linear.least.forward >=
-          units *
-              (host.host_forward * (parts_of_layer(model, 0, r.by, on, with, {1, 1, 0}).routed ? host.host_experts : host.host) / 1000));
-  }
 }
 
 TEST_CASE("time_of: what is out of range, or takes too long, is refused") {
