@@ -2,7 +2,8 @@
 #pragma once
 
 /// @file
-/// @brief Includes every room of ballast. All of it needs only the standard library; `cost/calibrate.hpp` and `plan/observe.hpp`,
+/// @brief Includes every room of ballast. All of it needs only the standard library; `cost/calibrate.hpp`,
+/// `plan/calibrate_steps.hpp` and `plan/observe.hpp`,
 /// which need Eigen, are not included.
 ///
 /// To compile less, include the rooms that you use: `ballast/plan.hpp` for whole plans, `ballast/packing.hpp` for packs, and so on.

@@ -16,6 +16,7 @@
 /// @endcode
 
 #include <ballast/cost/attention.hpp>
+#include <ballast/cost/calibrated_rates.hpp>
 #include <ballast/cost/calibration.hpp>
 #include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/collective.hpp>
