@@ -45,6 +45,7 @@ std::set<std::string> const data{
     "pipeline/result",
     "pipeline/tasks",
     "plan/searched_settings",
+    "plan/training_options",
     "sharding/fault",
     "sharding/options",
     "sharding/result",

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
 // Stages that fit by `memory_of`, where a framework's tensors are counted. Private.
