@@ -50,6 +50,7 @@
 #include <ballast/plan/time_of.hpp>
 #include <ballast/plan/time_stages.hpp>
 #include <ballast/plan/train_shards.hpp>
+#include <ballast/plan/training_options.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_run.hpp>
 #include <ballast/plan/training_setting.hpp>
