@@ -2,6 +2,7 @@
 #include <ballast/cost/layer_matrices.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/optimizer.hpp>
+#include <ballast/footprint/trainable.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
@@ -29,9 +30,9 @@ TEST_CASE("optimizer: the bytes per parameter that are published") {
   CHECK(per_parameter(optimizer_named("sgd-momentum").state) == 14);
   CHECK(state_bytes(10, {}, optimizer_named("sgd").state) == 100);
   for (std::size_t i = 0; i < optimizers.size(); ++i) CHECK(&optimizer_named(optimizers[i].name) == &optimizers[i]);
-  CHECK(
-      refusal([] { return optimizer_named("Adam").rank; }) ==
-      "no optimizer \"Adam\"; there are adam, adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32, adam-bf16");
+  CHECK(refusal([] { return optimizer_named("Adam").rank; }) ==
+        "no optimizer \"Adam\"; there are adam, adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32, "
+        "adam-bf16, muon");
 }
 
 TEST_CASE("optimizer: M6-T has 2.089e9 parameters on each of 480 devices of 32 GB, which Adam does not fit into and Adafactor does") {
@@ -72,6 +73,26 @@ TEST_CASE("optimizer: the states of a matrix, by the papers' formulas") {
   CHECK(state_bytes(small, galore).optimizer == 2 * (63 * 63 + 2 * 64 * 63));                              // a rank is at most the side
   CHECK(state_bytes(vector, galore).optimizer == 2 * 2 * 4096);
   CHECK(state_bytes({.copies = 0}, galore) == state_size{});
+
+  auto muon = optimizer_named("muon");  // matrices have a moment less than with Adam, vectors as many
+  CHECK(state_bytes(m, muon).optimizer == 3 * 8 * n);
+  CHECK(state_bytes(vector, muon) == state_bytes(vector, optimizer_named("adam")));
+  muon.state.optimizer = muon.second = 2;  // moments of 16 bits, and no float32 parameters
+  CHECK(state_bytes(m, muon).optimizer == 3 * 2 * n);
+  CHECK(state_bytes(vector, muon).optimizer == 4 * 4096);
+}
+
+TEST_CASE("optimizer: Muon's matrices have half of the moments of Adam, embedding, head and norms all of them") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  auto const& muon = optimizer_named("muon");
+  auto const& adam = optimizer_named("adam");
+  std::int64_t matrices = 0;
+  for_each_matrix(model, 0, [&](weight_matrix const& m) { matrices += m.in * m.out * m.copies; });
+  auto const less = layer_states(model, 0, adam).total().optimizer - layer_states(model, 0, muon).total().optimizer;
+  CHECK(less == 4 * matrices);
+  CHECK(layer_parameters(model, 0) - matrices == 2 * 4096);
+  auto const embedding = embedding_parameter_groups(model);
+  CHECK(states_of(embedding, muon) == states_of(embedding, adam));
 }
 
 TEST_CASE("optimizer: GaLore's table of weights and states of LLaMA of 60M to 1B, in bfloat16, within 10 %") {

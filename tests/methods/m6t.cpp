@@ -77,7 +77,7 @@ TEST_CASE("m6t: a trillion parameters on 480 devices of 32 GB: Adam does not fit
     CHECK(adam > memory);
   }
   CHECK(m6t::optimizers_that_fit(480 * each, 480, expert, 32'000'000'000) ==
-        std::vector<std::string_view>{"adam-8bit", "adafactor", "sgd", "sgd-momentum", "galore", "adam-bf16"});
+        std::vector<std::string_view>{"adam-8bit", "adafactor", "sgd", "sgd-momentum", "galore", "adam-bf16", "muon"});
   CHECK(m6t::optimizers_that_fit(480 * each, 480, expert, 1'000'000'000).empty());
 }
 

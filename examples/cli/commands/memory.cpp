@@ -136,7 +136,7 @@ void add_memory(CLI::App& app) {
             "ZeRO stage over the ranks, 0 to 3; 1 for megatron, 2 for deepspeed, 3 for torchtitan and torchtune, 0 else, by default");
   add_value(
       command, "--optimizer", a.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
-      "adam, adam-bf16-gradients, adam-fp32, adam-bf16, adam-8bit, adafactor, sgd, sgd-momentum or galore; as the framework does by "
+      "adam, adam-bf16-gradients, adam-fp32, adam-bf16, adam-8bit, adafactor, sgd, sgd-momentum, galore or muon; as the framework does by "
       "default");
   add_value(command, "--head-loss", a.loss, head_loss,
             "how the loss is computed: plain, fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel; as the framework "

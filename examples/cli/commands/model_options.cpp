@@ -94,7 +94,7 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
   out.zero = add("--zero", by.spread.zero, zero_stage, "ZeRO stage over the ranks and context-parallel devices, 0 (default) to 3");
   add(
       "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
-      "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32 or adam-bf16");
+      "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32, adam-bf16 or muon");
   add(
       "--offload", by.moved, [](auto const& option, auto const& text) { return named(option, text, std::span(offloads)).what; },
       "states in host memory: none (default), optimizer, gradients (and optimizer) or parameters (and all others)");

@@ -158,7 +158,7 @@ void add_offload_plan(CLI::App& app) {
   add_value(
       command, "--optimizer", asked.setting.optimizer,
       [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
-      "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32 or adam-bf16");
+      "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32, adam-bf16 or muon");
   add_value(command, "--head-loss", asked.setting.loss, head_loss, head_loss_help);
   add_value(
       command, "--recompute", asked.recomputed,

@@ -23,6 +23,7 @@ enum class moment_form : std::uint8_t {
   blocks,    ///< two moments of one byte per parameter, included in `optimizer::state`, and a float32 scale for each block
   factors,   ///< Adafactor: a float32 value for each row and each column of a matrix, and for each element of a vector
   low_rank,  ///< GaLore: a projector of the shorter side, and two moments of the projected gradient, in bfloat16
+  matrices,  ///< Muon: matrices have the moment that `optimizer::state` includes, and vectors a second one of `optimizer::second` bytes
 };
 
 /// @brief What an optimiser keeps in memory.
@@ -32,6 +33,7 @@ struct optimizer {
   moment_form moments = moment_form::whole;  ///< which part depends on the shape
   std::int64_t block = 256;                  ///< parameters in a block, with `moment_form::blocks`
   std::int64_t rank = 128;                   ///< rank, with `moment_form::low_rank`
+  std::int64_t second = 4;                   ///< bytes per parameter of the second moment of vectors, with `moment_form::matrices`
 
   friend constexpr bool operator==(optimizer const&, optimizer const&) = default;
 };
@@ -41,12 +43,13 @@ struct optimizer {
 /// of them in bfloat16.
 ///
 /// Each has the states of its variant with decoupled weight decay too, as AdamW. GaLore trains bfloat16 parameters directly, as its authors
-/// do. 8-bit Adam has the blocks of 256 of the library bitsandbytes; the paper has 2,048. Adafactor keeps no first moment. Copy a preset to
-/// change a field: `auto galore = optimizer_named("galore"); galore.rank = 512;`.
+/// do. Muon has one moment for each matrix of a layer; vectors, embedding and head are updated by Adam. 8-bit Adam has the blocks of 256 of
+/// the library bitsandbytes; the paper has 2,048. Adafactor keeps no first moment. Copy a preset to change a field: `auto galore =
+/// optimizer_named("galore"); galore.rank = 512;`.
 /// @par Source
 /// Kingma & Ba, "Adam", arXiv 1412.6980; Dettmers et al., "8-bit optimizers via block-wise quantization", arXiv 2110.02861; Shazeer &
-/// Stern, "Adafactor", arXiv 1804.04235; Zhao et al., "GaLore", arXiv 2403.03507. 18 bytes for Adam: NVIDIA/Megatron-LM,
-/// theoretical_memory_usage.py; 16 bytes: Rajbhandari et al., "ZeRO", arXiv 1910.02054.
+/// Stern, "Adafactor", arXiv 1804.04235; Zhao et al., "GaLore", arXiv 2403.03507; Liu et al., "Muon is scalable for LLM training", arXiv
+/// 2502.16982. 18 bytes for Adam: NVIDIA/Megatron-LM, theoretical_memory_usage.py; 16 bytes: Rajbhandari et al., "ZeRO", arXiv 1910.02054.
 inline constexpr std::array optimizers{
     optimizer{.name = "adam", .state = {.parameter = 2, .gradient = 4, .optimizer = 12}},
     optimizer{.name = "adam-bf16-gradients", .state = {.parameter = 2, .gradient = 2, .optimizer = 12}},
@@ -57,6 +60,7 @@ inline constexpr std::array optimizers{
     optimizer{.name = "galore", .state = {.parameter = 2, .gradient = 2, .optimizer = 0}, .moments = moment_form::low_rank},
     optimizer{.name = "adam-fp32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}},
     optimizer{.name = "adam-bf16", .state = {.parameter = 2, .gradient = 2, .optimizer = 4}},
+    optimizer{.name = "muon", .state = {.parameter = 2, .gradient = 4, .optimizer = 8}, .moments = moment_form::matrices},
 };
 
 /// @brief Finds an optimiser by name.
@@ -91,6 +95,7 @@ struct state_size {
 /// - `factors`: 4 (in + out) bytes; 4 n bytes for a vector.
 /// - `low_rank`: 2 (s r + 2 l r) bytes, where s is the shorter and l the longer side, and r is `by.rank` or s if that is less; 4 n bytes
 ///   for a vector. Pass an embedding as a vector if the trainer does not project it.
+/// - `matrices`: `by.second` n bytes for a vector, nothing for a matrix.
 ///
 /// @param matrix  the shape and the number of copies; at most 2^52 parameters together. With tensor parallelism, the shape of the shard
 /// @param by      the optimiser
@@ -107,6 +112,7 @@ struct state_size {
   detail::require_within("optimizer", by.state.optimizer, 0, 256);
   detail::require_within("block", by.block, 1, most);
   detail::require_within("rank", by.rank, 1, most);
+  detail::require_within("second", by.second, 0, 256);
 
   auto const vector = matrix.in == 1 || matrix.out == 1;
   auto const [shorter, longer] = std::minmax({matrix.in, matrix.out});
@@ -116,6 +122,7 @@ struct state_size {
     case moment_form::whole: break;
     case moment_form::blocks: moments = n < 4096 ? 6 * n : 8 * divide_up(n, by.block); break;
     case moment_form::factors: moments = 4 * (vector ? n : matrix.in + matrix.out); break;
+    case moment_form::matrices: moments = vector ? by.second * n : 0; break;
     case moment_form::low_rank: moments = vector ? 4 * n : 2 * r * (shorter + 2 * longer); break;
   }
   return {.parameter = matrix.copies * n * by.state.parameter,
