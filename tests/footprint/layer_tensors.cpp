@@ -173,6 +173,7 @@ TEST_CASE("layer_tensors: eager PyTorch keeps what its hooks count") {
   auto const stored = kept_bytes(model, 0, {}, {}, eager({}, {}, attention_kernel::stored_scores));
   CHECK(stored == batch_cost{16 * h + 8 + 8 * a * d + 8 * f, 6 * a, 0});
   CHECK(kept_bytes(model, 0, {}, {}, eager({.value = 4}, {}, attention_kernel::stored_scores)).per_square == 4 * a);
+  CHECK(kept_bytes(model, 0, {}, {}, eager({.short_softmax = true}, {}, attention_kernel::stored_scores)).per_square == 2 * a);
   // adapters: norms keep their float32 inputs, the feed-forward block all but the input of its last matrix
   trainable const lora{.what = trained::low_rank, .rank = r};
   auto const frozen = 2 * (4 * h + 4) + 2 * (2 * a + 2 * k) * d + 4 * a + 6 * f;

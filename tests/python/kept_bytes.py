@@ -256,6 +256,7 @@ def library_bytes(m, by):
         adapter_value=by.adapters.itemsize if by.rank else by.element,
         adapter_dropout=by.adapter_dropout > 0,
         fused_queries=m.family == "gpt2",
+        short_softmax=m.family == "gpt2",
     )
     return sum(token * by.rows + pair * by.batch * by.tokens**2 for token, pair in tensors.values())
 
@@ -267,8 +268,6 @@ def beyond_the_library(m, by):
     scores = by.batch * m.heads * by.tokens**2
     if not m.rotary:
         yield "statistics of LayerNorm in the model's type: only a CPU keeps them so", 2 * 2 * rows * (e - 4)
-        if by.attention == "eager":
-            yield "softmax in the model's type, not in float32", (e - (4 if e == 4 else 6)) * scores
         if by.dropout:
             yield "dropout", (1 + e) * scores + 2 * rows * m.hidden
     if by.padded and by.attention == "sdpa":

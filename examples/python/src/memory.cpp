@@ -76,12 +76,13 @@ ballast::attention_kernel attention_of(bool stored_scores) {
 
 nb::dict layer_tensors(nb::handle model, std::int64_t layer, std::string const& framework, bool stored_scores, std::int64_t value,
                        bool repeated_keys, bool composed_activation, std::string const& train, std::int64_t adapter_value,
-                       bool adapter_dropout, bool fused_queries, bool float_norms) {
+                       bool adapter_dropout, bool fused_queries, bool float_norms, bool short_softmax) {
   nb::dict out;
   ballast::activation_setting const by{.count = ballast::framework_named(framework).count,
                                        .attention = attention_of(stored_scores),
                                        .kernels = {.value = value,
                                                    .repeated_keys = repeated_keys,
+                                                   .short_softmax = short_softmax,
                                                    .float_norms = float_norms,
                                                    .fused_queries = fused_queries,
                                                    .composed_activation = composed_activation,
@@ -194,7 +195,7 @@ void bind_with_setting(nb::module_& m, char const* name, Function function, char
 void bind_memory(nb::module_& m) {
   m.def("layer_tensors", &layer_tensors, "model"_a, "layer"_a = 0, nb::kw_only(), "framework"_a = "eager", "stored_scores"_a = false,
         "value"_a = 2, "repeated_keys"_a = false, "composed_activation"_a = false, "train"_a = "all", "adapter_value"_a = 2,
-        "adapter_dropout"_a = false, "fused_queries"_a = false, "float_norms"_a = false,
+        "adapter_dropout"_a = false, "fused_queries"_a = false, "float_norms"_a = false, "short_softmax"_a = false,
         "What a layer keeps from its forward to its backward pass: bytes per token and per squared token, by the name of the tensor.\n\n"
         "`value` is the number of bytes of a value, `adapter_value` that of adapters; `train` is all, none, lora:RANK, or lora:RANK:qv\n"
         "for adapters of queries and values alone.");

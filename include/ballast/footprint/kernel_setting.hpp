@@ -109,6 +109,7 @@ struct kernel_setting {
   // of eager and compiled PyTorch alone
   std::int64_t value = 2;            ///< bytes of a value of the model: 2, or 4 in float32
   bool repeated_keys = false;        ///< keys and values are repeated to all query heads in front of attention, as torchtune does
+  bool short_softmax = false;        ///< stored scores: the softmax is in the model's type, as GPT-2's, not in float32 and copied
   bool float_norms = false;          ///< RMSNorm multiplies with its weights in float32: trained norms keep 4 bytes a value instead of 2
   bool fused_queries = false;        ///< one matrix makes queries, keys and values, and has one adapter (GPT-2's `c_attn`, litgpt)
   bool composed_activation = false;  ///< the activation function is made of elementary operations, as GPT-2's `gelu_new`

@@ -407,7 +407,8 @@ struct eager_counter {
     layer_tensor scores{.name = "scores", .recomputed = {core_attention}};
     count_pairs(scores, m, layer, by.stores_scores());
     if (by.stores_scores()) {
-      scores.bytes.scores = e == 2 ? 6 * heads : 4 * heads;  // the softmax in float32, and a copy in 16 bits
+      // the softmax in float32, and a copy in 16 bits
+      scores.bytes.scores = (by.kernels.short_softmax ? e : e == 2 ? 6 : 4) * heads;
       scores.block = gradient_block::attention;
     } else {
       scores.bytes.split = 4 * heads;  // their log-sum-exp
