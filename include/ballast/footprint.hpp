@@ -2,7 +2,7 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of footprint/: what a device holds, and models as layers with their work, bytes and exchanges.
+/// @brief Includes all of footprint/: what a device holds, models as layers with work, bytes and exchanges, and the time of a layer.
 ///
 /// `state_bytes` and `activation_bytes_per_token` count the bytes of a layer, `states_of` those of an optimiser, and `layers_of` turns a
 /// model into a chain of layers, which planners of stages take. `sample_cost` of a vision-language model and `degree_cost_of` are made from
@@ -15,6 +15,7 @@
 #include <ballast/footprint/activations.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/layer_tensors.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/footprint/memory.hpp>
 #include <ballast/footprint/model_degree_cost.hpp>
 #include <ballast/footprint/model_layers.hpp>

@@ -34,7 +34,6 @@
 #include <ballast/plan/export/setting.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/judge_setting.hpp>
-#include <ballast/plan/layer_time.hpp>
 #include <ballast/plan/longest_sequence.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/plan_data.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/presets.hpp>
-#include <ballast/plan/layer_time.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/plan/time_of.hpp>
 
 #include "support/catch.hpp"

@@ -7,9 +7,9 @@
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
-#include <ballast/plan/layer_time.hpp>
 #include <ballast/plan/time_of.hpp>
 #include <ballast/plan/training_setting.hpp>
 

@@ -475,13 +475,7 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const padding = arguments.multiple == 1 ? 0 : discount_padding(plan, others, lengths->view());
   plan.limits = report_balance(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
-  try {
-    if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
-  } catch (no_plan const& none) {
-    if (!arguments.chosen) throw;
-    throw no_plan(none.what() + ("; the choice of stages adds what --capacity auto counts at different moments: give a --capacity below " +
-                                 grouped(static_cast<std::uint64_t>(o.capacity)) + ", or leave --stages out"));
-  }
+  if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
   progress.reset();
   auto const plan_seconds = watch.lap();
 

@@ -192,7 +192,7 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
                      .images = images};
   if (!images) cost.ms_per_unit *= share_of_passes(model);
   cost.ms_per_unit /= static_cast<double>(by.spread.tensor * by.spread.context);
-  cost.ms_per_micro_batch = ms_of(model, &ballast::batch_cost::per_batch) / static_cast<double>(asked.stages);
+  cost.ms_per_micro_batch = ms_of(model, &ballast::batch_cost::per_batch) / static_cast<double>((std::max)(asked.stages, std::uint64_t{1}));
   return {std::move(model), std::move(cost)};
 }
 

@@ -129,7 +129,7 @@ namespace detail {
 }
 
 /// FlashAttention 1 (E x 0.875 [fitted]), 2, cuDNN and 3. H100: charts of Shah et al., arXiv 2407.08608, forward causal and backward not;
-/// A100: from recollection; Blackwell [assumed]. What a generation lacks is what frameworks run instead of it.
+/// A100 and Blackwell [assumed]. What a generation lacks is what frameworks run instead of it.
 [[nodiscard]] constexpr std::array<attention_rates, 4> attention_of(std::string_view generation) noexcept {
   if (generation == "a100") {
     attention_curve const f = curve(205, 250), b = curve(175, 250);
@@ -152,8 +152,8 @@ namespace detail {
 /// @brief What kernels reach on a device.
 ///
 /// A device that has no measurements takes its datasheet and the shares of the nearest generation, which `nearest` names; its attention is
-/// faster or slower as its peak is. The generations are that of the A100
-/// without 8-bit products, of Hopper below 1.5 PFLOP/s in 16 bits, and of Blackwell above.
+/// faster or slower as its peak is. The generations are that of the A100 without 8-bit products, of Hopper below 1.5 PFLOP/s in 16 bits,
+/// and of Blackwell above.
 ///
 /// @param on      the device
 /// @param family  whose kernels run

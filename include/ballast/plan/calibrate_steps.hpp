@@ -6,7 +6,7 @@
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer_shape.hpp>
-#include <ballast/plan/layer_time.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/plan/time_of.hpp>
 #include <ballast/plan/training_setting.hpp>
 

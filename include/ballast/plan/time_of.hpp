@@ -9,7 +9,7 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/transformer.hpp>
-#include <ballast/plan/layer_time.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include <algorithm>

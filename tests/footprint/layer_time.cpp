@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/presets.hpp>
-#include <ballast/plan/layer_time.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include "support/catch.hpp"
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace test_plan_layer_time {
+namespace test_footprint_layer_time {
 
 using namespace ballast;
 
@@ -80,4 +80,4 @@ TEST_CASE("linear_layer_time: close to the full evaluation from 4K to 64K tokens
   }
 }
 
-}  // namespace test_plan_layer_time
+}  // namespace test_footprint_layer_time
