@@ -27,4 +27,5 @@
 #include <ballast/footprint/trainers.hpp>
 #include <ballast/footprint/training_graph.hpp>
 #include <ballast/footprint/vision_language_cost.hpp>
+#include <ballast/footprint/vision_tensors.hpp>
 #include <ballast/footprint/workspace.hpp>

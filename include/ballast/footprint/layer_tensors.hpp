@@ -332,6 +332,7 @@ constexpr void add_megatron_experts(layer_tensors& out, transformer const& m, ac
              .recomputed = routed ? module_set{layernorm} : module_set{layernorm, mlp}});
   }
   mask("mask of dropout 2");
+  if (m.layer_scale) out.add({.name = "outputs of both blocks in front of their scales", .bytes = {.whole = 4 * h}});
   if (m.norms > 2) out.add({.name = "inputs of further norms", .bytes = {.whole = (m.norms - 2) * (2 * h + statistics)}});
   if (!routed) {
     out.add({.name = "first product",
@@ -354,18 +355,23 @@ struct eager_counter {
   std::int64_t h = m.hidden, heads = m.query_heads, d = m.head_width, v = value_width(m), e = by.kernels.value;
   bool all = by.is.what == trained::all, compiled = by.count == tensor_count::compiled;
 
-  /// A norm, and its output, which is the input of matrices: with sequence parallelism, PyTorch keeps it as it is gathered.
+  /// A norm of one row, and its output, which is the input of matrices: with sequence parallelism, PyTorch keeps it as it is gathered.
   constexpr void norm(std::string_view in, std::string_view made, std::string_view statistics) {
+    norm(in, made, statistics, h, 1, m.norm_bias, e * h);
+  }
+  /// A norm of some values in rows: LayerNorm if it has a bias, else RMSNorm. `read` bytes of its output are kept as the input of matrices.
+  constexpr void norm(std::string_view in, std::string_view made, std::string_view statistics, std::int64_t values, std::int64_t rows,
+                      bool bias, std::int64_t read) {
     if (compiled) {
-      out.add({.name = in, .bytes = {.whole = e * h}});
-    } else if (m.norm_bias) {
-      out.add({.name = in, .bytes = {.whole = e * h}});
-      if (all) out.add({.name = made, .bytes = {.gathered = e * h}});
-      out.add({.name = statistics, .bytes = {.whole = 8}});
+      out.add({.name = in, .bytes = {.whole = e * values}});
+    } else if (bias) {
+      out.add({.name = in, .bytes = {.whole = e * values}});
+      if (all) out.add({.name = made, .bytes = {.gathered = read}});
+      out.add({.name = statistics, .bytes = {.whole = 8 * rows}});
     } else {  // in float32: the input, and then the normalised values in 16 bits, which the weight is multiplied with
-      out.add({.name = in, .bytes = {.whole = 4 * h}});
-      if (all) out.add({.name = made, .bytes = {.whole = (by.kernels.float_norms ? 4 : e) * h, .gathered = e * h}});
-      out.add({.name = statistics, .bytes = {.whole = 4}});
+      out.add({.name = in, .bytes = {.whole = 4 * values}});
+      if (all) out.add({.name = made, .bytes = {.whole = (by.kernels.float_norms ? 4 : e) * values, .gathered = read}});
+      out.add({.name = statistics, .bytes = {.whole = 4 * rows}});
     }
   }
   /// Adapters of `count` matrices of one input of a width, which `kept` says is kept anyway. `first`: those of queries and values are
@@ -473,6 +479,8 @@ struct eager_counter {
   count.attention(layer);
   count.norm("input of norm 2", "normalised values and output of norm 2", "statistics of norm 2");
   count.feed_forward(layer);
+  if (m.layer_scale && count.all)
+    count.out.add({.name = "outputs of both blocks in front of their scales", .bytes = {.whole = 2 * count.e * m.hidden}});
   return count.out;
 }
 

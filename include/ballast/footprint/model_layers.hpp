@@ -6,8 +6,10 @@
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/detail/layer_maker.hpp>
+#include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/trainable.hpp>
+#include <ballast/footprint/vision_tensors.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +53,8 @@ template <class = when_called>
 ///
 /// Vision layers have costs per tile, language layers per token. Boundaries of vision layers carry vision tokens, the boundary of the
 /// projector carries the merged tokens. The outputs of `deep` layers go with them: to the projector, and from it to the layers of the
-/// language model that add them. Vision layers that are never computed are frozen weights of the patch embedding's device.
+/// language model that add them. Vision layers that are never computed are frozen weights of the patch embedding's device. The tower is
+/// computed as `vision_setting` says.
 ///
 /// @param model  the shape
 /// @param by     how the model is trained; the degrees are the same for both parts
@@ -60,37 +63,44 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] std::vector<layer> layers_of(vision_language_model const& model, model_setting const& by = {}) {
   require_valid(model);
-  detail::layer_maker maker(by);
-  auto& made = maker.made;
+  auto const setting = vision_setting(by);
+  detail::layer_maker tower(setting);
+  auto& made = tower.made;
   auto const& vision = model.vision;
   auto const& p = model.projector;
   auto const n = vision.tokens(), h = vision.body.hidden, patches = n - vision.extra_tokens, computed = vision.computed_layers();
   auto const pixels = vision.patch * vision.patch * vision.channels;
-  auto const by_tile = [&](std::int64_t bytes) { return batch_cost{.per_tile = divide_up(bytes, by.spread.context)}; };
+  auto const by_tile = [&](std::int64_t bytes) { return batch_cost{.per_tile = divide_up(bytes, setting.spread.context)}; };
+  auto const kept_of = [&](layer_tensors const& tensors) { return tensors.kept({}).on(setting.spread).per_token; };
   std::int64_t of_layers = 0, unused = 0;
   for (std::int64_t l = 0; l < vision.body.layers; ++l) (l < computed ? of_layers : unused) += layer_parameters(vision.body, l);
   trainable const outside{.what = by.vision.what == trained::all ? trained::all : trained::none};  // patch embedding, norms
-  maker.add_by_tile("patches", 2 * patches * pixels * h, {.replicated = parameters(vision) - of_layers - unused}, outside,
-                    2 * patches * pixels, 2 * patches * pixels, 2 * n * h);
-  if (unused > 0) maker.add_frozen({.sharded = unused});
+  tower.add_by_tile("patches", 2 * patches * pixels * h, {.replicated = parameters(vision) - of_layers - unused}, outside,
+                    kept_of(patch_tensors_of(vision, setting.activations())), 2 * patches * pixels, 2 * n * h);
+  if (unused > 0) tower.add_frozen({.sharded = unused});
   std::int64_t taken = 0;  // outputs that go on to projectors of their own
   for (std::int64_t l = 0; l < computed; ++l) {
-    maker.add_transformer_layer(vision.body, l, "vision " + std::to_string(l), by.vision, n);
+    tower.add_transformer_layer(vision.body, l, "vision " + std::to_string(l), by.vision, n);
     taken += p.deep.contains(l) ? 1 : 0;
     if (taken > 0) made.back().boundary = made.back().boundary + by_tile(2 * taken * n * h);
   }
   auto const read = 2 * p.tokens * p.input * p.count(), handed = 2 * p.tokens * p.output;
-  auto const norms = p.norm ? read : read / p.count() * taken;
-  maker.add_by_tile("projector", tile_flops(p), {.sharded = parameters(p)}, by.projector,
-                    read + norms + 2 * 2 * p.tokens * (p.matrices - 1) * p.inner_width() * p.count(), read, handed * p.count());
+  auto const is = setting.activations(by.projector);
+  auto kept = p.tokens * (kept_of(projector_tensors_of(model, is)) + taken * kept_of(projector_tensors_of(model, is, true)));
+  if (by.framework.count != tensor_count::table && tower.trained_before && unused == 0)
+    kept += n * final_norm_inputs(vision.body, by, by.vision).on(setting.spread).per_token;
+  tower.add_by_tile("projector", tile_flops(p), {.sharded = parameters(p)}, by.projector, kept, read, handed * p.count());
   auto const last = made.size();
+  detail::layer_maker maker(by);
+  maker.made = std::move(made);
+  maker.trained_before = tower.trained_before;
   maker.add_language_model(model.language, "language");
   // in front of the language model's layers, if there is an embedding
   for (auto left = model.language.vocabulary > 0 ? taken : taken - 1, i = std::int64_t{0}; left > 0; --left, ++i) {
-    auto& layer = made[last + static_cast<std::size_t>(i)];
+    auto& layer = maker.made[last + static_cast<std::size_t>(i)];
     layer.boundary = layer.boundary + by_tile(left * handed);
   }
-  return std::move(made);
+  return std::move(maker.made);
 }
 
 BALLAST_INSTANTIATE(std::vector<layer> layers_of(transformer const&, model_setting const&))

@@ -229,6 +229,20 @@ struct bytes_of_logit {
           divide_up(each.working * vocabulary, tensor) + divide_up(divide_up(each.of_a_chunk * vocabulary, tensor), loss.chunks)};
 }
 
+/// @brief What the norm behind the last layer keeps, beside its output.
+/// @param model  the shape; without a final norm, nothing is kept
+/// @param by     how the model is trained
+/// @param is     what of this model is trained
+/// @return bytes, where tensors are counted one by one or a table counts two bytes a value
+[[nodiscard]] constexpr tensor_bytes final_norm_inputs(transformer const& model, model_setting const& by, trainable const& is) noexcept {
+  if (!model.final_norm) return {};
+  auto const h = model.hidden, e = by.kernels.value;
+  auto const count = by.framework.count;
+  if (count == tensor_count::table || count == tensor_count::megatron) return {.whole = 2 * h};
+  if (count == tensor_count::compiled && !model.norm_bias) return {.whole = e * h};
+  return {.whole = model.norm_bias ? e * h + 8 : 4 * h + 4 + (is.what == trained::all ? e * h : 0)};
+}
+
 /// @brief What the final norm and the head keep from forward to backward, beside logits.
 /// @param model  the shape
 /// @param by     how the model is trained; adapters leave the head frozen
@@ -236,11 +250,11 @@ struct bytes_of_logit {
 [[nodiscard]] constexpr tensor_bytes head_inputs(transformer const& model, model_setting const& by) noexcept {
   auto const h = model.hidden, e = by.kernels.value;
   auto const count = by.framework.count;
-  if (count == tensor_count::table || count == tensor_count::megatron) return {.whole = (model.final_norm ? 4 : 2) * h};
-  auto const all = by.language.what == trained::all;
-  tensor_bytes out;
-  if (model.final_norm) out.whole = model.norm_bias ? e * h + 8 : count == tensor_count::compiled ? e * h : 4 * h + 4 + (all ? e * h : 0);
-  if (all) out.gathered = e * h;
+  auto out = final_norm_inputs(model, by, by.language);
+  if (count == tensor_count::table || count == tensor_count::megatron)
+    out.whole += 2 * h;
+  else if (by.language.what == trained::all)
+    out.gathered = e * h;
   return out;
 }
 

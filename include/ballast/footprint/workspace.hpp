@@ -6,9 +6,12 @@
 #include <ballast/core/math.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/trainable.hpp>
+#include <ballast/footprint/vision_tensors.hpp>
 
 #include <array>
 #include <cstddef>
@@ -28,6 +31,7 @@ struct stage_content {
   bool head = true;     ///< the head
   bool scored = true;   ///< a layer whose attention has scores
   bool linear = true;   ///< a layer with linear attention, if the model has any
+  bool tower = false;   ///< a layer of the vision transformer, if the model has one
   friend constexpr bool operator==(stage_content const&, stage_content const&) = default;
 };
 
@@ -54,14 +58,13 @@ class weight_shapes {
   }
 
  private:
-  std::array<std::array<std::int64_t, 2>, 16> all_{};
+  std::array<std::array<std::int64_t, 2>, 24> all_{};
   std::size_t size_ = 0;
 };
 
-[[nodiscard]] constexpr std::int64_t dummy_gradient_values(transformer const& m, model_setting const& by, stage_content const& has) {
-  if (!has.dense && !has.experts) return 0;  // no layer at all
+constexpr void add_shapes(weight_shapes& all, transformer const& m, model_setting const& by, stage_content const& has) {
+  if (!has.dense && !has.experts) return;  // no layer at all
   auto const t = by.spread.tensor, h = m.hidden, v = value_width(m), in = m.gated ? std::int64_t{2} : std::int64_t{1};
-  weight_shapes all;
   auto const queries = m.query_heads * m.head_width * (m.output_gate ? 2 : 1);
   if (has.linear && m.linear.value_heads > 0) {  // one matrix makes queries, keys, values, the gate, decay and step
     all.add(divide_up(linear_exchanged(m), t), h);
@@ -86,7 +89,6 @@ class weight_shapes {
     block(m.expert_ffn, by.experts().expert_tensor);
     block(m.shared_ffn, t);
   }
-  return all.values();
 }
 
 }  // namespace detail
@@ -108,6 +110,7 @@ class weight_shapes {
 /// @param batch   a micro-batch on the devices of a context-parallel group
 /// @param hopper  whether the device is a Hopper or later
 /// @param has     what the stage has
+/// @param vision  the vision transformer of which the stage may have layers; may be null
 /// @return bytes; 0 unless the framework counts as Megatron-Core does
 /// @throws invalid_input if the bytes reach 2^63
 /// @par Complexity
@@ -116,12 +119,14 @@ class weight_shapes {
 /// PyTorch `getChosenWorkspaceSize`; Transformer Engine `get_cublas_workspace_size_bytes`, `get_multi_stream_cublas_workspace`,
 /// `get_dummy_wgrad`; NVIDIA/Megatron-LM `DotProductAttention.forward`, `tensor_parallel/layers.py`.
 [[nodiscard]] constexpr std::int64_t workspace_bytes(transformer const& model, model_setting const& by, batch_shape const& batch,
-                                                     bool hopper = true, stage_content const& has = {}) {
+                                                     bool hopper = true, stage_content const& has = {},
+                                                     vision_transformer const* vision = nullptr) {
   if (by.framework.count != tensor_count::megatron) return 0;
   constexpr std::int64_t mib = 1 << 20;
   auto const& k = by.kernels;
   auto const t = by.spread.tensor, c = by.spread.context;
   auto const experts = has.experts && model.experts > 0;
+  auto const tower = has.tower ? vision : nullptr;
   auto fixed = 2 * (hopper || k.large_cublas ? 32 * mib : 8'519'680);
   if (k.engine) fixed += detail::engine_workspace(hopper) * (experts && k.grouped_gemm ? 5 : 1);
   if (k.tensor_overlap) fixed += 3 * 32 * mib;
@@ -130,10 +135,20 @@ class weight_shapes {
   auto const add = [&](checked const& whole, std::int64_t parts) {
     bytes = bytes + (whole.fits() ? checked(divide_up(whole.value, parts)) : whole);
   };
-  if (!k.engine) add(checked(2 * model.query_heads) * checked(batch.squares), t * c);
+  auto scores = checked(2 * model.query_heads) * checked(batch.squares);
+  if (!k.engine && tower) {  // whichever is larger: one buffer serves both; the tower is not divided by context parallelism
+    auto const n = checked(tower->tokens());
+    auto const of_tiles = checked(2 * tower->body.query_heads * c) * n * n * checked(batch.tiles);
+    if (!of_tiles.fits() || (scores.fits() && of_tiles.value > scores.value)) scores = of_tiles;
+  }
+  if (!k.engine) add(scores, t * c);
   if (by.spread.sequence_parallel && t > 1 && (has.head || !k.engine)) add(checked(2 * model.hidden) * checked(batch.tokens), c);
-  if (k.engine && k.dummy_gradients)
-    add(checked(2 * detail::dummy_gradient_values(model, by, {has.dense, experts, has.head, has.scored, has.linear})), 1);
+  if (k.engine && k.dummy_gradients) {
+    detail::weight_shapes all;
+    detail::add_shapes(all, model, by, {.dense = has.dense, .experts = experts, .scored = has.scored, .linear = has.linear});
+    if (tower && by.vision.what == trained::all) detail::add_shapes(all, tower->body, by, {.experts = false});
+    add(checked(2 * all.values()), 1);
+  }
   require(bytes.fits(), [] { return std::string("the workspace reaches 2^63 bytes"); });
   return bytes.value;
 }
@@ -155,6 +170,19 @@ class weight_shapes {
   return megatron && by.kernels.loader_mask ? tokens + share(checked(batch.squares)) : tokens;
 }
 
+/// @brief Bytes of the pixels of a micro-batch on a device, in float32.
+/// @param model  the shape
+/// @param by     how the model is trained
+/// @param batch  a micro-batch on the devices of a context-parallel group, with `tiles`
+/// @return bytes, or `checked::none` from 2^63 on; 0 for `tensor_count::table`
+/// @par Complexity
+/// O(1).
+[[nodiscard]] constexpr checked pixel_bytes(vision_transformer const& model, model_setting const& by, batch_shape const& batch) {
+  if (by.framework.count == tensor_count::table) return checked(0);
+  auto const whole = checked(4 * pixels_of(model)) * checked(batch.tiles);
+  return whole.fits() ? checked(divide_up(whole.value, vision_setting(by).spread.context)) : whole;
+}
+
 /// @brief What is left of a device's memory for the states and activations of a stage: without workspace and inputs.
 /// @param memory  bytes of the device
 /// @param model   the shape
@@ -169,6 +197,23 @@ class weight_shapes {
                                                        batch_shape const& batch, bool hopper = true) {
   auto const aside = checked(workspace_bytes(model, by, batch, hopper)) + input_bytes(by, batch);
   return aside.fits() && aside.value < memory ? memory - aside.value : 0;
+}
+
+/// @brief What is left of a device's memory for the states and activations of a stage of a vision-language model: without pixels too.
+/// @param memory  bytes of the device
+/// @param model   the shape
+/// @param by      how the model is trained
+/// @param batch   the largest micro-batch
+/// @param hopper  as for `workspace_bytes`
+/// @return bytes, at least 0
+/// @throws invalid_input as `workspace_bytes`
+/// @par Complexity
+/// O(1).
+[[nodiscard]] constexpr std::int64_t memory_for_stages(std::int64_t memory, vision_language_model const& model, model_setting const& by,
+                                                       batch_shape const& batch, bool hopper = true) {
+  auto const pixels = pixel_bytes(model.vision, by, batch);
+  auto const left = memory_for_stages(memory, model.language, by, batch, hopper);
+  return pixels.fits() && pixels.value < left ? left - pixels.value : 0;
 }
 
 }  // namespace ballast::inline v0_2

@@ -6,6 +6,7 @@
 #include <ballast/core/status.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/detail/counted_stages.hpp>
 #include <ballast/plan/detail/stage_layers.hpp>
@@ -62,14 +63,16 @@ struct memory_parts {
 };
 
 namespace detail {
-/// The parts of each stage; each layer of the chain recomputes what `choices` says, if they are given.
+/// The parts of each stage; `whole` is the model of which `model` is the language model, or null. Each layer of the chain recomputes what
+/// `choices` says, if they are given.
 template <class = when_called>
-[[nodiscard]] inline std::vector<memory_parts> parts_of(transformer const& model, training_setting const& by, batch_shape const& batch,
-                                                        bool hopper, std::span<layer_choice const> choices) {
-  auto const cuts = boundaries_of(by, model);
+[[nodiscard]] inline std::vector<memory_parts> parts_of(transformer const& model, vision_language_model const* whole,
+                                                        training_setting const& by, std::span<std::uint32_t const> cuts,
+                                                        batch_shape const& batch, bool hopper, std::span<layer_choice const> choices = {}) {
   require_within("batch.tokens", batch.tokens, 0, std::int64_t{1} << 40);
   require_within("batch.squares", batch.squares, 0, std::int64_t{1} << 62);
-  stage_counter<> count(model, by, batch, hopper);
+  if (whole) require_within("batch.tiles", batch.tiles, 0, std::int64_t{1} << 40);
+  stage_counter<> count(model, by, batch, hopper, whole);
   std::vector<memory_parts> out(static_cast<std::size_t>(by.pipeline.stages));
   for (std::size_t s = 0; s < out.size(); ++s) {
     auto& to = out[s];
@@ -110,7 +113,34 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] inline std::vector<memory_parts> memory_of(transformer const& model, training_setting const& by, batch_shape const& batch,
                                                          bool hopper = true) {
-  return detail::parts_of<>(model, by, batch, hopper, {});
+  return detail::parts_of<>(model, nullptr, by, boundaries_of(by, model), batch, hopper);
+}
+
+/// @brief What each stage of a training of a vision-language model holds, part by part, for micro-batches of one size.
+///
+/// Tower and projector are layers in front of the language model's: on the first stage, or where the boundaries put them. Their tensors are
+/// counted as those of the language model, for the tiles; a frozen tower runs without a graph and keeps nothing, nor does a projector that
+/// nothing behind it or in it trains through. Its backward pass is the last of a micro-batch: what the language layers of the same chunk
+/// kept is gone by then. `inputs` has float32 pixels. Where all layers are recomputed (`uniform`), those of the tower are, each by itself,
+/// but not under Megatron-Core, which also runs a tower without dropout, sequence and context parallelism (`vision_setting`).
+///
+/// @param model   the shape; the vocabulary as it is padded
+/// @param by      the setting; boundaries are those of the chain of `layers_of(model)`
+/// @param batch   a micro-batch on the devices of a context-parallel group: `tokens` and `squares` of the language model, and `tiles`
+/// @param hopper  as the first overload
+/// @return one entry for each stage
+/// @throws invalid_input as `boundaries_of`, or if the bytes of a stage reach 2^63
+/// @post without tiles, it differs from that of the language model by states, gathered parameters and workspace alone
+/// @par Complexity
+/// As the first overload, for the layers of both parts.
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+/// @par Source
+/// As the first overload; eager towers were counted on a CPU (tests/python/kept_bytes.py).
+template <class = when_called>
+[[nodiscard]] inline std::vector<memory_parts> memory_of(vision_language_model const& model, training_setting const& by,
+                                                         batch_shape const& batch, bool hopper = true) {
+  return detail::parts_of<>(model.language, &model, by, boundaries_of(by, model), batch, hopper);
 }
 
 /// @brief What each stage of a training holds, part by part, with micro-batches of full sequences.
@@ -149,7 +179,8 @@ template <class = when_called>
   });
   by.boundaries = plan.stages.partition.boundaries;
   by.recompute = {};
-  return detail::parts_of<>(model, by, plan.largest, hopper, detail::choices_of<>(layers, plan.stages.option));
+  return detail::parts_of<>(model, nullptr, by, boundaries_of(by, model), plan.largest, hopper,
+                            detail::choices_of<>(layers, plan.stages.option));
 }
 
 /// @brief The stage that holds most. @param stages as `memory_of` returned them, at least one @return the first of them

@@ -6,6 +6,7 @@
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/training_options.hpp>
@@ -149,6 +150,28 @@ template <class = when_called>
   layers.reserve(static_cast<std::size_t>(chunks));
   for (std::int64_t c = 0; c < chunks; ++c) layers.push_back(model.layers / chunks + (c < model.layers % chunks ? 1 : 0));
   return cut_by_layers(model, layers);
+}
+
+/// @brief The cut of a setting for a vision-language model, with the tower and the projector in the first chunk unless it says otherwise.
+/// @param by     the setting; its boundaries, if it has any, are those of the chain of `layers_of` with the tower
+/// @param model  the shape
+/// @return boundaries of the chain of `layers_of(model)`
+/// @throws invalid_input as `require_valid`, or if the boundaries do not rise from 0 to the number of layers of the chain
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::uint32_t> boundaries_of(training_setting const& by, vision_language_model const& model) {
+  require_valid(model);
+  auto even = by;
+  even.boundaries.clear();
+  auto cuts = boundaries_of(even, model.language);
+  for (std::size_t c = 1; c < cuts.size(); ++c) cuts[c] += static_cast<std::uint32_t>(model.vision.computed_layers()) + 2;
+  if (by.boundaries.empty()) return cuts;
+  auto const& own = by.boundaries;
+  require(own.size() == cuts.size() && own[0] == 0 && own[1] > 0 && own.back() == cuts.back() && std::is_sorted(own.begin(), own.end()),
+          [&] {
+            return "boundaries must be " + std::to_string(cuts.size()) +
+                   " numbers that rise from 0 to the number of layers with the tower, " + std::to_string(cuts.back());
+          });
+  return own;
 }
 
 }  // namespace ballast::inline v0_2

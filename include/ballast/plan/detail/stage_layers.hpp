@@ -6,10 +6,12 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
 #include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/footprint/trainable.hpp>
+#include <ballast/footprint/vision_tensors.hpp>
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/detail/recomputed_layers.hpp>
 #include <ballast/plan/training_setting.hpp>
@@ -61,8 +63,10 @@ struct layer_choice {
 template <class = when_called>
 class stage_counter {
  public:
-  stage_counter(transformer const& model, training_setting const& by, batch_shape const& batch, bool hopper)
-      : model_(model), by_(by), batch_(batch), hopper_(hopper), count_(by.model.framework.count) {
+  /// `whole` is the model of which `model` is the language model, if there is more.
+  stage_counter(transformer const& model, training_setting const& by, batch_shape const& batch, bool hopper,
+                vision_language_model const* whole = nullptr)
+      : model_(model), by_(by), batch_(batch), hopper_(hopper), count_(by.model.framework.count), whole_(whole) {
     auto const& k = by.model.kernels;
     auto const embedding = embedding_parameter_groups(model);
     embedding_ = states_of(embedding, by.model.optimizer, outside());
@@ -71,6 +75,8 @@ class stage_counter {
     auto const h = model.hidden;
     merging_ = states_of({.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)}, by.model.optimizer, by.model.language);
     offloads_ = (megatron() && !k.moved.empty()) || (pytorch() && k.offload_all);
+    reached_ = by.model.language.what != trained::none;
+    if (whole) prepare_front(*whole);
   }
 
   /// The bytes of a stage, which has the chunks that its schedule gives it. Each layer of the chain recomputes what `choices` says, if they
@@ -79,23 +85,28 @@ class stage_counter {
     stage_parts out;
     auto const stages = static_cast<std::size_t>(by_.pipeline.stages);
     auto const chunks = cuts.size() - 1;
-    auto const first_layer = std::uint32_t{model_.vocabulary > 0 ? 1U : 0U};
+    auto const first_layer = front_ + (model_.vocabulary > 0 ? 1U : 0U);
     auto const last_layer = first_layer + static_cast<std::uint32_t>(model_.layers + model_.mtp_layers);
     grouped_states states;
     work_ = {};
+    auto pixels = checked(0);
     std::int64_t first_flight = 0, mtp = 0;
     bool has_embedding = false, has_head = false;
     stage_content has{.dense = false, .experts = false, .head = false, .scored = false, .linear = false};
     for (std::size_t c = 0; c < chunks; ++c) {
       if (std::visit([&](auto const& s) { return s.stage_of(c, stages); }, by_.pipeline.schedule) != stage) continue;
       auto const flight = flight_of(stage, c / stages);
-      if (c == 0 && model_.vocabulary > 0) {
+      if (cuts[c] <= front_ && front_ < cuts[c + 1] && model_.vocabulary > 0) {
         has_embedding = true;
         first_flight = flight;
         add(states, embedding_, 1);
       }
       auto const begin = (std::max)(cuts[c], first_layer), end = (std::min)(cuts[c + 1], last_layer);
       auto const found = chunk(begin, end, first_layer, choices);
+      if (cuts[c] < front_) {
+        out.kept = out.kept + front(cuts[c], (std::min)(cuts[c + 1], front_), found.kept, flight, states, has.tower);
+        if (cuts[c] == 0) pixels = pixel_bytes(whole_->vision, by_.model, batch_);
+      }
       out.kept = out.kept + found.kept * checked(flight);
       work_.all_moved = work_.all_moved + found.moved * checked(flight);
       for (std::size_t i = 0; i < kinds_.size(); ++i)
@@ -120,15 +131,17 @@ class stage_counter {
       gradients = checked(held.gradient);
       out.states = without(out.states, gradients);
       if (by_.model.kernels.step_in_backward) {  // one at a time, of which that of the embedding is the largest
-        auto const largest = device_states({.sharded = {.gradient = copy_.sharded.gradient}}, sharding(), by_.model.experts());
+        auto const matrix = (std::max)(copy_.sharded.gradient, front_gradient_);
+        auto const largest = device_states({.sharded = {.gradient = matrix}}, sharding(), by_.model.experts());
         out.states = out.states + checked((std::min)(largest.gradient, held.gradient));
         gradients = checked(0);
       }
     }
-    out.workspace = checked(workspace_bytes(model_, by_.model, batch_, hopper_, has));
+    out.workspace = checked(workspace_bytes(model_, by_.model, batch_, hopper_, has, whole_ ? &whole_->vision : nullptr));
     add_inputs(out, has_embedding ? first_flight : 0);
+    out.inputs = out.inputs + pixels;
     add_gathered(out, states, has_embedding, has_head);
-    if (pytorch() && stages > 1) add_received(out, stage, cuts.size() - 1);
+    if (pytorch() && stages > 1) add_received(out, stage, cuts);
     add_moments(out, has_head, mtp);
     // gradients come as activations on the device go
     auto const there = out.kept + back_on_device();
@@ -176,6 +189,8 @@ class stage_counter {
   /// The largest layers of a stage, and what all of them have in host memory.
   struct at_work {
     checked backward{0}, kept{0}, moved{0}, scores{0}, parameters{0}, all_moved{0};
+    checked root{0};   // gathered parameters of patch embedding and projector, under FSDP2
+    checked front{0};  // as `backward`, of the tower and the projector, without what the language model has freed by then
   };
 
   [[nodiscard]] bool megatron() const noexcept { return count_ == tensor_count::megatron; }
@@ -234,21 +249,32 @@ class stage_counter {
     return static_cast<std::int64_t>((std::min)(held / round * stages + (rest > begin ? (std::min)(rest - begin, stages) : 0), micro));
   }
 
-  /// Bytes of tensors for the micro-batch on one device.
-  [[nodiscard]] checked bytes(tensor_bytes const& of) const {
-    auto const& spread = by_.model.spread;
+  /// Bytes of tensors for some tokens on one device.
+  [[nodiscard]] checked bytes(tensor_bytes const& of, parallelism const& spread, checked tokens, checked squares) const {
     auto const t = spread.tensor, c = spread.context;
     auto const parts = checked(of.whole + of.rows * by_.model.experts().expert_tensor), split = checked(of.split);
-    auto const tokens = checked(batch_.tokens);
     auto const by_token =
         spread.sequence_parallel ? divided((parts + split) * tokens, t * c) : divided(parts * tokens, c) + divided(split * tokens, t * c);
-    return by_token + divided(checked(of.gathered) * tokens, c) + divided(checked(of.scores) * checked(batch_.squares), t * c);
+    return by_token + divided(checked(of.gathered) * tokens, c) + divided(checked(of.scores) * squares, t * c);
+  }
+  /// Bytes of tensors for the micro-batch on one device.
+  [[nodiscard]] checked bytes(tensor_bytes const& of) const {
+    return bytes(of, by_.model.spread, checked(batch_.tokens), checked(batch_.squares));
+  }
+  /// Bytes of tensors for the tiles on one device, each of which has some tokens and squares.
+  [[nodiscard]] checked of_tiles(tensor_bytes const& of, std::int64_t tokens, std::int64_t squares = 0) const {
+    auto const tiles = checked(batch_.tiles);
+    return bytes(of, tower_.spread, checked(tokens) * tiles, checked(squares) * tiles);
   }
   /// Bytes in the framework: stored scores are as large in all.
-  [[nodiscard]] checked in_framework(tensor_bytes of) const {
-    auto const scores = bytes({.scores = of.scores});
+  template <class Bytes>
+  [[nodiscard]] checked in_framework(tensor_bytes of, Bytes const& bytes_of) const {
+    auto const scores = bytes_of({.scores = of.scores});
     of.scores = 0;
-    return divided(bytes(of) * checked(by_.model.framework.activations), 1000) + scores;
+    return divided(bytes_of(of) * checked(by_.model.framework.activations), 1000) + scores;
+  }
+  [[nodiscard]] checked in_framework(tensor_bytes const& of) const {
+    return in_framework(of, [&](tensor_bytes const& some) { return bytes(some); });
   }
   [[nodiscard]] checked residual(std::int64_t values) const { return bytes({.whole = values}); }
 
@@ -273,7 +299,7 @@ class stage_counter {
     out.states = layer_states(model_, layer, m.optimizer, m.language);
     if (fsdp()) out.parameters = whole_parameters(out.states);
     if (!megatron() && !pytorch()) out.buffers = buffers(out.states);
-    if (m.language.what == trained::none) return out;  // no backward pass reaches it
+    if (!reached_) return out;  // no backward pass reaches it
     auto const& tensors = out.tensors.emplace(layer_tensors_of(model_, layer, m.activations(m.language, by_.micro_batch > 1)));
     out.none = in_framework(tensors.kept({}));
     out.full = residual((pytorch() ? m.kernels.value : 2) * model_.hidden);
@@ -384,6 +410,95 @@ class stage_counter {
     return out;
   }
 
+  /// A tower: patch embedding, vision layers, projector. Layers are the same, but for windows where scores are stored.
+  void prepare_front(vision_language_model const& m) {
+    auto const& vision = m.vision;
+    auto const& by = by_.model;
+    tower_ = vision_setting(by);
+    front_ = static_cast<std::uint32_t>(vision.computed_layers()) + 2;
+    auto one = vision;  // what is outside the layers is that of a tower of one
+    one.body.layers = 1;
+    one.unused_layers = 0;
+    auto const rest = parameters(one) - layer_parameters(one.body, 0);
+    trainable const outside{.what = by.vision.what == trained::all ? trained::all : trained::none};
+    patches_ = states_of({.replicated = rest}, by.optimizer, outside);
+    unused_ = states_of({.sharded = vision.unused_layers * layer_parameters(vision.body, 0)}, by.optimizer, {.what = trained::none});
+    vision_layer_ = layer_states(vision.body, 0, by.optimizer, by.vision);
+    projector_ = states_of({.sharded = parameters(m.projector)}, by.optimizer, by.projector);
+    auto const tower = by.vision.what != trained::none, bridge = tower || by.projector.what == trained::all;
+    reached_ = reached_ || bridge;
+    auto const& p = m.projector;
+    std::int64_t widest = by.vision.what == trained::all
+                              ? (std::max)(vision.body.ffn, vision.body.query_heads * vision.body.head_width) * vision.body.hidden
+                              : 0;
+    if (by.projector.what == trained::all)
+      widest = (std::max)(widest, p.matrices == 1 ? p.input * p.output : (std::max)(p.input, p.output) * p.inner_width());
+    front_gradient_ = states_of({.sharded = widest}, by.optimizer, {}).sharded.gradient;
+
+    auto const n = vision.tokens(), h = vision.body.hidden, e = pytorch() ? by.kernels.value : std::int64_t{2};
+    auto const several = batch_.tiles > 1;
+    auto const block = [&](layer_tensors const& tensors, auto const& on) {
+      return larger(on(tensors.gradients(gradient_block::attention)), on(tensors.gradients(gradient_block::feed_forward)));
+    };
+    if (tower) {
+      for (std::size_t windowed = 0; windowed < 2; ++windowed) {
+        auto const seen = windowed == 1 && vision.body.window > 0 ? (std::min)(vision.body.window, n) : n;
+        auto const on = [&](tensor_bytes const& of) { return of_tiles(of, n, n * seen); };
+        auto const tensors = layer_tensors_of(vision.body, 0, tower_.activations(by.vision, several));
+        auto& to = layers_of_tiles_[windowed];
+        auto const all = in_framework(tensors.kept({}), on);
+        // trainers on PyTorch recompute all layers of a model; Megatron-Core those of the language model alone
+        auto const full = !megatron() && by_.recompute.what == recompute_setting::kind::uniform;
+        to.kept = full ? of_tiles({.whole = e * h}, n) : all;
+        to.backward = count_ == tensor_count::table ? all : block(tensors, on) + of_tiles({.gathered = 4 * h}, n);
+        if (full && count_ != tensor_count::table && all.fits() && to.kept.fits())
+          to.backward = to.backward + checked((std::max)(all.value - to.kept.value, std::int64_t{0}));
+        if (count_ == tensor_count::table) to.backward = to.backward + buffers(vision_layer_);
+      }
+    }
+    of_patches_.kept = of_tiles(patch_tensors_of(vision, tower_.activations(by.vision)).kept({}), 1);
+    if (!bridge) return;
+    for (std::int64_t i = 0; i < p.count(); ++i) {
+      auto const tensors = projector_tensors_of(m, tower_.activations(by.projector), i > 0);
+      auto const on = [&](tensor_bytes const& of) { return of_tiles(of, p.tokens); };
+      of_projector_.kept = of_projector_.kept + on(tensors.kept({}));
+      of_projector_.backward = larger(of_projector_.backward, block(tensors, on) + on({.gathered = e * (p.input + p.output)}));
+    }
+    if (vision.unused_layers == 0 && tower && count_ != tensor_count::table)
+      of_projector_.kept = of_projector_.kept + of_tiles(final_norm_inputs(vision.body, by, by.vision), n);
+  }
+  /// What layers in front of the language model keep for `flight` micro-batches: those of the chain in [begin, end), with `freed` bytes of
+  /// language layers behind them in the chunk.
+  [[nodiscard]] checked front(std::uint32_t begin, std::uint32_t end, checked freed, std::int64_t flight, grouped_states& states,
+                              bool& has_tower) {
+    auto kept = checked(0), moved = checked(0);
+    auto const visit = [&](grouped_states const& own, tile_layer const& of) {
+      add(states, own, 1);
+      kept = kept + of.kept;
+      if (pytorch() && offloads_) moved = of.kept, work_.moved = larger(work_.moved, moved);
+      auto const rest =
+          of.backward.fits() && freed.fits() ? checked((std::max)(of.backward.value - freed.value, std::int64_t{0})) : of.backward;
+      work_.front = larger(work_.front, rest);
+      work_.all_moved = work_.all_moved + moved * checked(flight);
+    };
+    for (auto i = begin; i < end; ++i) {
+      if (i == 0) {
+        visit(patches_, of_patches_);
+        add(states, unused_, 1);
+        if (fsdp()) work_.root = work_.root + whole_parameters(patches_) + whole_parameters(unused_);
+      } else if (i + 1 == front_) {
+        visit(projector_, of_projector_);
+        if (fsdp()) work_.root = work_.root + whole_parameters(projector_);
+      } else {
+        auto const& body = whole_->vision.body;
+        visit(vision_layer_, layers_of_tiles_[body.window > 0 && body.windowed.contains(i - 1) ? 1 : 0]);
+        has_tower = true;
+        if (fsdp()) work_.parameters = larger(work_.parameters, whole_parameters(vision_layer_));
+      }
+    }
+    return pytorch() && offloads_ ? checked(0) : kept * checked(flight);
+  }
+
   void add_inputs(stage_parts& to, std::int64_t flight) const {
     to.inputs = input_bytes(by_.model, batch_);
     if (megatron() && by_.model.kernels.hidden_dropout) to.inputs = to.inputs + residual(model_.hidden) * checked(flight);
@@ -402,7 +517,7 @@ class stage_counter {
       if (streams) to.gathered = to.gathered + checked(2) * layer;
       return;
     }
-    auto root = checked(0);
+    auto root = work_.root;
     if (has_embedding) root = root + whole_parameters(embedding_);
     if (has_head) root = root + whole_parameters(head_);
     to.gathered = root + checked(2) * layer;  // embedding and head, the layer at work, and the next
@@ -410,13 +525,20 @@ class stage_counter {
     if (streams) to.gathered = to.gathered + checked(3) * (root + layer);
   }
   /// PyTorch's pipelines have a buffer for each micro-batch that a stage receives.
-  void add_received(stage_parts& to, std::size_t stage, std::size_t chunks) const {
-    std::int64_t received = 0;
-    for (std::size_t c = 0; c < chunks; ++c) {
+  void add_received(stage_parts& to, std::size_t stage, std::span<std::uint32_t const> cuts) const {
+    auto received = checked(0);
+    auto const e = by_.model.kernels.value;
+    auto const handed = [&](std::uint32_t at) {  // in front of a layer of the chain
+      if (at > front_ || whole_ == nullptr) return residual(e * model_.hidden);
+      if (at == front_) return of_tiles({.whole = e * whole_->projector.output * whole_->projector.count()}, whole_->projector.tokens);
+      return of_tiles({.whole = e * whole_->vision.body.hidden}, whole_->vision.tokens());
+    };
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
       if (std::visit([&](auto const& s) { return s.stage_of(c, by_.pipeline.stages); }, by_.pipeline.schedule) != stage) continue;
-      received += (c > 0 ? 1 : 0) + (c + 1 < chunks ? 1 : 0);
+      if (c > 0) received = received + handed(cuts[c]);
+      if (c + 2 < cuts.size()) received = received + handed(cuts[c + 1]);
     }
-    to.inputs = to.inputs + residual(by_.model.kernels.value * model_.hidden) * checked(received * by_.micro_batches);
+    to.inputs = to.inputs + received * checked(by_.micro_batches);
   }
   /// Of tensors that are moved to host memory, those on the device: three layers' worth, if there are as many. They are at work, on their
   /// way, and waiting to be copied.
@@ -425,7 +547,7 @@ class stage_counter {
     auto const& m = by_.model;
     auto const t = m.spread.tensor, c = m.spread.context;
     auto const backward = work_.backward + back_on_device();
-    to.extra[1] = backward;
+    to.extra[1] = larger(work_.backward, work_.front) + back_on_device();
     if (megatron() && m.kernels.expert_overlap) to.extra[2] = without(work_.kept, work_.moved) + backward + work_.scores;
     if (!has_head) return;
     auto const each = bytes_per_logit(m.loss, count_);
@@ -442,12 +564,24 @@ class stage_counter {
     to.extra[0] = head;
   }
 
+  /// What a layer in front of the language model keeps for the tiles of a micro-batch, and needs in addition in its backward pass.
+  struct tile_layer {
+    checked kept{0}, backward{0};
+  };
+
   transformer const& model_;
   training_setting const& by_;
   batch_shape batch_;
   bool hopper_;
   tensor_count count_;
-  bool offloads_ = false, fits_ = true;
+  vision_language_model const* whole_;
+  model_setting tower_{};    // how the tower is computed
+  std::uint32_t front_ = 0;  // layers of the chain in front of the language model
+  grouped_states patches_{}, unused_{}, vision_layer_{}, projector_{};
+  tile_layer of_patches_{}, of_projector_{};
+  std::array<tile_layer, 2> layers_of_tiles_{};  // without and with a window
+  std::int64_t front_gradient_ = 0;              // of the largest matrix of tower and projector
+  bool offloads_ = false, fits_ = true, reached_ = true;
   grouped_states embedding_, copy_, head_, merging_;
   std::array<layer_kind, 4> kinds_{};
   at_work work_{};
