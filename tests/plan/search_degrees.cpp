@@ -262,6 +262,11 @@ TEST_CASE("search_degrees: tiles and tokens of a vision-language model") {
     CHECK(r.plan.largest.tiles == 9 * r.setting.micro_batch);
     for (auto const& m : r.plan.memory) CHECK(m.bytes() <= o.memory);
   }
+  bare.framework = framework_named("eager");  // whose tensors are counted: pixels are on every device beside the stages
+  auto const counted = search_degrees(samples, model, o, two_nodes, bare);
+  REQUIRE(counted.status == status::feasible);
+  for (auto const& r : counted.ranked)
+    for (auto const& m : r.plan.memory) CHECK(m.budget == memory_for_stages(o.memory, model, r.setting.model, r.plan.largest));
   o.tiles = 4;
   CHECK(refusal([&] { return search_degrees(samples, model, o, two_nodes, adam); }).starts_with("tiles["));
 }

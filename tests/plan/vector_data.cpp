@@ -4,6 +4,7 @@
 #include <ballast/core/hash.hpp>
 #include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
@@ -159,6 +160,11 @@ TEST_CASE("plan_training: a vision-language model on a plan of tiles and tokens"
   auto const frozen = plan_training(plan, training, model, {.device = device_named("a100"), .mfu = 0.5}, by);
   REQUIRE(frozen.status == status::feasible);
   CHECK(frozen.time.value < run.time.value);
+
+  by.framework = framework_named("eager");  // whose tensors are counted: pixels are on every device beside the stages
+  auto const counted = plan_training(plan, training, model, {.device = device_named("a100"), .mfu = 0.5}, by);
+  REQUIRE(counted.status == status::feasible);
+  for (auto const& m : counted.memory) CHECK(m.budget == memory_for_stages(training.memory, model, by, counted.largest));
 
   auto const text = plan_data(samples.tokens, {.steps = o.steps}, model.language);
   CHECK(refusal([&] { return plan_training(text, training, model, {}, by); }) ==

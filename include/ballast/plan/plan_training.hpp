@@ -170,13 +170,14 @@ template <index_type Index>
 }
 
 /// The options with the memory that workspace and inputs leave.
-template <index_type Index>
+template <index_type Index, class Model>
 [[nodiscard]] training_options beside_workspace(training_options options, batching<Index> const& steps, std::span<batch_shape const> packs,
-                                                transformer const& model, model_setting const& by, device const& on) {
+                                                Model const& model, model_setting const& by, device const& on) {
   if (by.framework.count == tensor_count::table) return options;
   auto const most = batches_of(steps, packs).largest;
-  batch_shape const largest{
-      .tokens = (std::max)(most.tokens, options.largest.tokens), .squares = (std::max)(most.squares, options.largest.squares), .tiles = 0};
+  batch_shape const largest{.tokens = (std::max)(most.tokens, options.largest.tokens),
+                            .squares = (std::max)(most.squares, options.largest.squares),
+                            .tiles = (std::max)(most.tiles, options.largest.tiles)};
   options.memory = memory_for_stages(options.memory, model, by, largest, is_hopper(on));
   return options;
 }
@@ -246,8 +247,8 @@ template <index_type Index>
 /// @param options  stages, memory, schedule
 /// @param model    the shape of the model
 /// @param on       the devices
-/// @param by       how the model is trained, as for a language model. If the framework's tensors are counted, workspace and inputs of the
-///                 language model are taken from the memory (`memory_for_stages`)
+/// @param by       how the model is trained, as for a language model. If the framework's tensors are counted, inputs and the workspace of
+///                 the language model are taken from the memory (`memory_for_stages`)
 /// @return as the other overload
 /// @throws invalid_input as the other overload, or if the samples have tokens alone
 /// @par Complexity
@@ -261,7 +262,7 @@ template <index_type Index>
           [] { return std::string("others is empty: a vision-language model needs the image tiles of each sample"); });
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens), data.tiles());
   return plan_training<Index>(data.steps, packs, layers_of(model, by),
-                              detail::beside_workspace<Index>(options, data.steps, packs, model.language, by, on.device),
+                              detail::beside_workspace<Index>(options, data.steps, packs, model, by, on.device),
                               rates_of(on, by.spread.tensor * by.spread.data));
 }
 

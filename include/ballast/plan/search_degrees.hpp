@@ -120,7 +120,7 @@ void plan_ranked(ranked_setting& ranked, batching<> const& steps, std::span<batc
   if constexpr (std::same_as<Model, transformer>) {
     ranked.plan = plan_setting(steps, packs, model, by, rates, is_hopper(on.device));
   } else {
-    auto const pipeline = beside_workspace(by.pipeline, steps, packs, model.language, by.model, on.device);
+    auto const pipeline = beside_workspace(by.pipeline, steps, packs, model, by.model, on.device);
     ranked.plan = plan_training(steps, packs, layers_of(model, by.model), pipeline, rates);
   }
   ranked.setting.boundaries = ranked.plan.stages.partition.boundaries;

@@ -249,7 +249,7 @@ class degree_search {
       };
       if constexpr (std::same_as<Model, transformer>)
         if (counted) return counted_stages<>(model_, setting, largest, hopper, layers, each, held).fit(planned).stages;
-      auto const memory = memory_for_stages(o_.memory, language_of(model_), setting.model, largest, hopper);
+      auto const memory = memory_for_stages(o_.memory, model_, setting.model, largest, hopper);
       return planned(std::vector<std::int64_t>(static_cast<std::size_t>(at.stages), memory));
     };
     using capacities = std::span<std::int64_t const>;
