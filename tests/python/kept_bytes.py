@@ -358,11 +358,7 @@ class Counter:
     """Counts the storages that a model saves for its backward pass, by where it first saves them: [place, part]."""
 
     def __init__(self, model, batch):
-        owned = [*model.parameters(), *model.buffers(), *(t for t in batch.values() if isinstance(t, torch.Tensor))]
-        self.owned = {storage(t).data_ptr() for t in owned}
-        self.place, self.part = "model", "model"
-        self.tensors = collections.defaultdict(list)
-        self.alive, self.shared, self.removed = [], set(), []
+        self.begin(model, batch)
         decoder, layers, norm = inner(model)
         for i, layer in enumerate(layers):
             self.within(layer, i, "residual")
@@ -373,6 +369,13 @@ class Counter:
         self.removed.append(norm.register_forward_hook(lambda *_: self.at("head", "loss")))
         if hasattr(decoder, "rotary_emb"):
             self.removed.append(decoder.rotary_emb.register_forward_hook(lambda _, x, out: self.share(out)))
+
+    def begin(self, model, batch):
+        owned = [*model.parameters(), *model.buffers(), *(t for t in batch.values() if isinstance(t, torch.Tensor))]
+        self.owned = {storage(t).data_ptr() for t in owned}
+        self.place, self.part = "model", "model"
+        self.tensors = collections.defaultdict(list)
+        self.alive, self.shared, self.removed = [], set(), []
 
     def at(self, place, part):
         self.place, self.part = place, part
@@ -624,6 +627,252 @@ class KeptBytes(unittest.TestCase):
             (library,) = ballast.memory(shape_of(m), sequence=by.tokens, micro_batch=by.batch, loss=loss)
             counted = live.peak - total(model_tensors(m, by)) - 2 * scalar
             self.assertEqual(library["kept"] + library["extra"]["head"], counted, f"{m} {by} {loss}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tower:
+    """A small vision-language model of one family: a tile of 8 x 8 patches, of which the projector merges 2 x 2."""
+
+    family: str
+    hidden: int = 36
+    ffn: int = 46
+    heads: int = 3
+    layers: int = 3
+    unused: int = 0
+    window: int = 0  # tokens of a window; 0: a token sees its whole tile
+
+    @property
+    def rotary(self):
+        return self.family == "qwen2_5_vl"
+
+    @property
+    def extra(self):
+        return 0 if self.rotary else 1  # a class token
+
+    @property
+    def tokens(self):
+        return 64 + self.extra
+
+    @property
+    def merged(self):
+        return 64 if self.family == "llava" else 16
+
+
+TOWERS = (
+    Tower("llava", unused=1),
+    Tower("llava", hidden=40, heads=5),
+    Tower("internvl"),
+    Tower("qwen2_5_vl"),
+    Tower("qwen2_5_vl", hidden=40, heads=5, window=16),
+)
+LANGUAGE = dataclasses.replace(LLAMA, hidden=48, heads=6, kv_heads=2, head_width=8, vocabulary=101)
+TEXT = 9  # tokens of a sample beside those of its tile
+
+
+def tower_model(m, by):
+    """A model of transformers, and a batch with one tile in each sample."""
+    torch.manual_seed(7)
+    text = {
+        "hidden_size": LANGUAGE.hidden,
+        "intermediate_size": LANGUAGE.ffn,
+        "num_hidden_layers": LANGUAGE.layers,
+        "num_attention_heads": LANGUAGE.heads,
+        "num_key_value_heads": LANGUAGE.kv_heads,
+        "vocab_size": LANGUAGE.vocabulary,
+        "max_position_embeddings": 256,
+    }
+    width = {"hidden_size": m.hidden, "intermediate_size": m.ffn}
+    shape = width | {"num_hidden_layers": m.layers, "num_attention_heads": m.heads}
+    tokens = m.merged + TEXT
+    ids = torch.full((by.batch, tokens), 5)
+    ids[:, 2 : 2 + m.merged] = 7
+    batch = {"input_ids": ids, "labels": ids, "use_cache": False}
+    if m.rotary:
+        rope = {"rope_type": "default", "mrope_section": [1, 2, 1]}
+        vision = width | {"depth": m.layers, "num_heads": m.heads, "out_hidden_size": LANGUAGE.hidden, "patch_size": 2}
+        vision |= {"spatial_merge_size": 2, "temporal_patch_size": 2}
+        vision |= {"window_size": 2 * int(m.window**0.5) if m.window else 16}
+        vision |= {"fullatt_block_indexes": [] if m.window else list(range(m.layers))}
+        names = ("image", "video", "vision_start", "vision_end")
+        special = {f"{name}_token_id": 7 + i for i, name in enumerate(names)}
+        config = transformers.Qwen2_5_VLConfig(
+            text_config=text | {"rope_parameters": rope}, vision_config=vision, tie_word_embeddings=False, **special
+        )
+        ids[:, 1] = special["vision_start_token_id"]
+        batch["image_grid_thw"] = torch.tensor([[1, 8, 8]] * by.batch)
+        batch["mm_token_type_ids"] = (ids == 7).int()
+        batch["pixel_values"] = torch.randn(by.batch * 64, 2 * 2 * 2 * 3)
+    else:
+        batch["pixel_values"] = torch.randn(by.batch, 3, 16, 16)
+        common = {"text_config": transformers.LlamaConfig(**text), "tie_word_embeddings": False}
+        if m.family == "llava":
+            vision = transformers.CLIPVisionConfig(**shape, image_size=16, patch_size=2, hidden_act="gelu")
+            common["vision_feature_layer"] = -1 - m.unused
+            config = transformers.LlavaConfig(vision_config=vision, image_token_index=7, **common)
+        else:
+            vision = transformers.InternVLVisionConfig(**shape, image_size=[16, 16], patch_size=[2, 2])
+            config = transformers.InternVLConfig(vision_config=vision, image_token_id=7, **common)
+    make = transformers.AutoModelForImageTextToText.from_config
+    model = make(config, dtype=by.dtype, attn_implementation=by.attention)
+    return model.train(), batch
+
+
+def tower_parts(model):
+    """The tower, the projector and the language model inside a model."""
+    base = model.get_base_model() if isinstance(model, peft.PeftModel) else model
+    core = base.model
+    tower = core.visual if hasattr(core, "visual") else core.vision_tower
+    projector = tower.merger if hasattr(tower, "merger") else core.multi_modal_projector
+    tower = getattr(tower, "vision_model", tower)
+    return tower, projector, core.language_model
+
+
+class TowerCounter(Counter):
+    """Counts what vision layers, the parts around them, and language layers save.
+
+    A layer whose output nothing reads is released with what it saves: LLaVA's last one and the norm behind it."""
+
+    def __init__(self, m, model, batch):
+        self.begin(model, batch)
+        tower, projector, language = tower_parts(model)
+        encoder = getattr(tower, "encoder", tower)
+        layers = next(getattr(encoder, name) for name in ("layers", "layer", "blocks") if hasattr(encoder, name))
+        front = [getattr(tower, name) for name in ("embeddings", "patch_embed", "pre_layrnorm") if hasattr(tower, name)]
+        for module in front:
+            self.within(module, "patches", "patches")
+        for i, layer in enumerate(layers):
+            self.within(layer, f"vision {i}" if i < m.layers - m.unused else "unused", "vision")
+        if hasattr(tower, "post_layernorm"):
+            self.within(tower.post_layernorm, "unused", "vision")
+        self.within(projector, "projector", "projector")
+        for layer in language.layers:
+            self.within(layer, "language", "language")
+        self.removed.append(language.rotary_emb.register_forward_hook(lambda _, x, out: self.share(out)))
+
+    def save(self, tensor):
+        return tensor if self.place == "unused" else super().save(tensor)
+
+    def total(self, places):
+        return sum(sum(self.sums(place).values()) for place in places)
+
+
+def library_model(m):
+    body = ballast.transformer(
+        layers=m.layers,
+        hidden=m.hidden,
+        query_heads=m.heads,
+        kv_heads=m.heads,
+        head_width=m.hidden // m.heads,
+        ffn=m.ffn,
+        gated=m.rotary,
+        norm_bias=not m.rotary,
+        window=m.window,
+        causal=False,
+    )
+    merge = 64 // m.merged
+    return ballast.vision_language_model(
+        body=body,
+        language=shape_of(LANGUAGE),
+        tile_tokens=m.tokens,
+        merged_tokens=m.merged,
+        patch=2,
+        channels=6 if m.rotary else 3,
+        extra_tokens=m.extra,
+        pre_norm=m.family == "llava",
+        unused_layers=m.unused,
+        layer_scale=m.family == "internvl",
+        merge=merge,
+        projector_norm=m.family != "llava",
+        norm_weights=m.hidden if m.rotary else 0,
+        inner=merge * m.hidden if m.rotary else 0,
+    )
+
+
+def beyond_the_tower(m, by, tower, projector, full):
+    """What a model keeps more, or less, than the library counts of its tower."""
+    e, rows, layers = by.element, by.batch * m.tokens, m.layers - m.unused
+    at_work = 0 if full or not tower else layers
+    if not m.rotary:
+        of_norms = rows * (2 * at_work + (tower and m.family == "llava"))
+        if m.family == "internvl" and (tower or projector == "all"):
+            of_norms += by.batch * m.merged
+        yield "statistics of LayerNorm in the model's type: only a CPU keeps them so", (2 * e - 8) * of_norms
+        if m.family == "llava" and by.batch == 1 and projector == "all":
+            yield "class token of the tower's output: of one sample, the others are a view", e * m.hidden
+        if m.family == "internvl" and by.attention == "eager":
+            scores = by.batch * m.heads * m.tokens**2
+            yield "softmax in the model's type, not in float32", (e - (4 if e == 4 else 6)) * scores * at_work
+    elif not tower and not full and projector == "all":
+        yield "no gradient goes through the projector's norm: neither input nor roots", -4 * rows * (m.hidden + 1)
+    if m.rotary and tower and not full:
+        yield "one matrix makes q, k and v, and q and k stay as long as v", 2 * e * rows * m.hidden * layers
+        yield "cosines and sines of a tower, in float32", 2 * 4 * rows * m.hidden // m.heads
+        if by.attention == "sdpa":
+            yield "outputs of attention of windows and tiles, put together", e * rows * m.hidden * layers
+    if full and not tower:
+        yield "inputs of frozen layers: with checkpoints, they have gradients", e * rows * m.hidden * layers
+        if m.family == "llava":
+            yield "the first norm, for the same reason", e * rows * (m.hidden + 2)
+
+
+class KeptByTowers(unittest.TestCase):
+    def check(self, m, by, vision="all", projector="all", train="all", full=False):
+        model, batch = tower_model(m, by)
+        tower, bridge, _ = tower_parts(model)
+        if vision == "none":
+            tower.requires_grad_(False)
+        bridge.requires_grad_(projector == "all")
+        if train == "none":
+            model.model.language_model.requires_grad_(False)
+            model.lm_head.requires_grad_(False)
+        elif train != "all":
+            targets = r".*language_model.*\.(q|k|v|o|gate|up|down)_proj"
+            config = peft.LoraConfig(r=by.rank, target_modules=targets)
+            model = peft.get_peft_model(model, config, autocast_adapter_dtype=False)
+            if projector == "all":
+                tower_parts(model)[1].requires_grad_(True)
+        if full:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        counted = TowerCounter(m, model, batch)
+        counted.run(model, batch)
+        computed = [f"vision {i}" for i in range(m.layers - m.unused)]
+        places = ("patches", *computed, "projector", "language")
+        options = {"sequence": m.merged + TEXT, "micro_batch": by.batch, "stored_scores": by.attention == "eager"}
+        options |= {"value": by.element, "recompute": "full" if full else "none", "train": train}
+        options |= {"train_vision": vision, "train_projector": projector}
+        (library,) = ballast.memory(library_model(m), tiles=by.batch, **options)
+        beyond = list(beyond_the_tower(m, by, vision == "all", projector, full))
+        found = {place: (counted.total([place]), counted.tensors[place, place.split()[0]]) for place in places}
+        expected = library["kept"] + sum(size for _, size in beyond)
+        return expected, counted.total(places), f"{m} {by} {vision} {projector} {train} {full} {beyond} {found}"
+
+    def same(self, *arguments, **options):
+        expected, counted, what = self.check(*arguments, **options)
+        self.assertEqual(expected, counted, what)
+
+    def test_towers_that_are_trained(self):
+        for m in TOWERS:
+            for by in ways(dtype=DTYPES, attention=ATTENTION, batch=(1, 3)):
+                self.same(m, by)
+
+    def test_frozen_towers(self):
+        for m in TOWERS:
+            for by in ways(dtype=DTYPES, attention="sdpa", batch=(1, 3)):
+                self.same(m, by, vision="none")
+                self.same(m, by, vision="none", projector="none")
+                self.same(m, by, vision="none", train="none")  # gradients pass through a frozen language model
+                self.same(m, by, projector="none")
+
+    def test_adapters_of_the_language_model(self):
+        for m in TOWERS:
+            for by in ways(dtype=torch.bfloat16, attention="sdpa", batch=3, rank=4):
+                self.same(m, by, vision="none", train="lora:4")
+
+    def test_checkpoints_of_towers(self):
+        for m in TOWERS:
+            for by in ways(dtype=DTYPES, attention="sdpa", batch=(1, 3)):
+                self.same(m, by, full=True)
+                self.same(m, by, vision="none", full=True)
 
 
 if __name__ == "__main__":

@@ -288,6 +288,17 @@ class Memory(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "nowhere is neither a file nor one of the presets"):
             ballast.models.shape_of("nowhere")
 
+    def test_where_the_bytes_of_a_tower_are(self):
+        run = partial(ballast.memory, "qwen2.5-vl-7b", sequence=4096)
+        (none,), (frozen,), (trained,) = run(), run(tiles=8), run(tiles=8, train_vision="all")
+        self.assertEqual(frozen["inputs"] - none["inputs"], 8 * 4 * 1024 * 14 * 14 * 6)
+        self.assertLess(none["kept"], frozen["kept"])
+        self.assertLess(10 * (frozen["kept"] - none["kept"]), trained["kept"] - none["kept"])
+        shape = ballast.vision_language_model("qwen2.5-vl-7b")
+        self.assertEqual(ballast.memory(shape, sequence=4096, tiles=8), [frozen])
+        with self.assertRaisesRegex(ValueError, "tiles = 8: the model reads no images"):
+            ballast.memory("llama-3.1-8b", sequence=4096, tiles=8)
+
 
 class Costs(unittest.TestCase):
     def test_a_cost_must_be_named(self):

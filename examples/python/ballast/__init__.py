@@ -22,6 +22,7 @@ from ._ballast import (
     Stages,
     StepPlan,
     Transformer,
+    VisionLanguageModel,
     balance,
     check,
     cu_seqlens,
@@ -50,6 +51,7 @@ from ._ballast import (
     token_cost,
     token_weights,
     transformer,
+    vision_language_model,
 )
 from .run import TrainingRun
 from .streams import stream
@@ -66,6 +68,7 @@ __all__ = [
     "StepPlan",
     "TrainingRun",
     "Transformer",
+    "VisionLanguageModel",
     "balance",
     "check",
     "cu_seqlens",
@@ -97,4 +100,5 @@ __all__ = [
     "token_cost",
     "token_weights",
     "transformer",
+    "vision_language_model",
 ]

@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/cost/vision.hpp>
 #include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/trainers.hpp>
@@ -24,6 +25,7 @@
 namespace ballast_python {
 
 using ballast::transformer;
+using ballast::vision_language_model;
 
 namespace {
 
@@ -31,6 +33,16 @@ namespace {
 transformer model_of(nb::handle argument) {
   if (nb::isinstance<transformer>(argument)) return nb::cast<transformer const&>(argument);
   return ballast::transformer_preset(nb::cast<std::string>(argument));
+}
+
+/// A vision-language model, if it is one or the name of one.
+std::optional<vision_language_model> vision_model_of(nb::handle argument) {
+  if (nb::isinstance<vision_language_model>(argument)) return nb::cast<vision_language_model const&>(argument);
+  if (!nb::isinstance<nb::str>(argument)) return {};
+  auto const name = nb::cast<std::string>(argument);
+  for (auto const& preset : ballast::vision_language_presets)
+    if (preset.name == name) return preset.model;
+  return {};
 }
 
 /// "all", "none", "lora:8" or "qlora:8".
@@ -72,6 +84,31 @@ ballast::recompute_setting recompute_of(std::string const& name) {
 
 ballast::attention_kernel attention_of(bool stored_scores) {
   return stored_scores ? ballast::attention_kernel::stored_scores : ballast::attention_kernel::fused;
+}
+
+vision_language_model vision_model(transformer body, transformer const& language, std::int64_t tile_tokens, std::int64_t merged_tokens,
+                                   std::int64_t patch, std::int64_t channels, std::int64_t extra_tokens, bool pre_norm, bool final_norm,
+                                   std::int64_t unused_layers, bool layer_scale, std::int64_t merge, bool projector_norm,
+                                   std::int64_t norm_weights, std::int64_t inner) {
+  body.causal = false;
+  body.final_norm = final_norm;
+  body.layer_scale = layer_scale;
+  vision_language_model const out{.vision = {.body = body,
+                                             .patch = patch,
+                                             .channels = channels,
+                                             .extra_tokens = extra_tokens,
+                                             .pre_norm = pre_norm,
+                                             .tile_tokens = tile_tokens,
+                                             .unused_layers = unused_layers},
+                                  .projector = {.input = merge * body.hidden,
+                                                .output = language.hidden,
+                                                .tokens = merged_tokens,
+                                                .norm = projector_norm,
+                                                .inner = inner,
+                                                .norm_weights = norm_weights},
+                                  .language = language};
+  ballast::require_valid(out);
+  return out;
 }
 
 nb::dict layer_tensors(nb::handle model, std::int64_t layer, std::string const& framework, bool stored_scores, std::int64_t value,
@@ -153,13 +190,24 @@ nb::dict parts_of(ballast::memory_parts const& of) {
 /// The functions that take a setting, with its arguments behind their own.
 template <class... Arguments>
 struct functions_of_setting {
-  static nb::list memory(nb::handle model, std::int64_t sequence, std::int64_t micro_batch, bool hopper, Arguments... arguments) {
-    auto const shape = model_of(model);
+  static nb::list memory(nb::handle model, std::int64_t sequence, std::int64_t micro_batch, bool hopper, std::int64_t tiles,
+                         std::string const& train_vision, std::string const& train_projector, Arguments... arguments) {
+    auto const whole = vision_model_of(model);
+    auto const shape = whole ? whole->language : model_of(model);
+    ballast::require(whole || tiles == 0, [&] { return "tiles = " + std::to_string(tiles) + ": the model reads no images"; });
     auto by = setting_of(shape, arguments...);
+    by.model.vision = trained_of(train_vision);
+    by.model.projector = trained_of(train_projector);
     by.sequence = sequence;
     by.micro_batch = micro_batch;
+    auto const stages_of = [&] {
+      if (!whole) return ballast::memory_of(shape, by, hopper);
+      ballast::require_valid(by, shape);
+      auto const tokens = micro_batch * sequence;
+      return ballast::memory_of(*whole, by, {.tokens = tokens, .squares = tokens * sequence, .tiles = tiles}, hopper);
+    };
     nb::list out;
-    for (auto const& stage : ballast::memory_of(shape, by, hopper)) out.append(parts_of(stage));
+    for (auto const& stage : stages_of()) out.append(parts_of(stage));
     return out;
   }
   static nb::dict longest_sequence(nb::handle model, std::int64_t memory, std::int64_t unit, bool packed, std::int64_t micro_batch,
@@ -193,6 +241,17 @@ void bind_with_setting(nb::module_& m, char const* name, Function function, char
 }  // namespace
 
 void bind_memory(nb::module_& m) {
+  nb::class_<vision_language_model>(m, "VisionLanguageModel",
+                                    "The shape of a vision-language model. Make it by ballast.vision_language_model(...), or by name.");
+  m.def(
+      "vision_language_model", [](std::string const& name) { return ballast::vision_language_preset(name); }, "name"_a,
+      "The shape of a published model, as in \"qwen2.5-vl-7b\".");
+  m.def("vision_language_model", &vision_model, nb::kw_only(), "body"_a, "language"_a, "tile_tokens"_a, "merged_tokens"_a, "patch"_a = 14,
+        "channels"_a = 3, "extra_tokens"_a = 0, "pre_norm"_a = false, "final_norm"_a = false, "unused_layers"_a = 0,
+        "layer_scale"_a = false, "merge"_a = 1, "projector_norm"_a = false, "norm_weights"_a = 0, "inner"_a = 0,
+        "The shape of a model: `body` and `language` are Transformers, the former for tiles of `tile_tokens` tokens.\n\n"
+        "`merge` neighbours are joined in front of the projector, which passes `merged_tokens` per tile to the language model. `inner` is\n"
+        "the width inside the projector (0: that of the language model), `norm_weights` the weights of its norm (0: two a value).");
   m.def("layer_tensors", &layer_tensors, "model"_a, "layer"_a = 0, nb::kw_only(), "framework"_a = "eager", "stored_scores"_a = false,
         "value"_a = 2, "repeated_keys"_a = false, "composed_activation"_a = false, "train"_a = "all", "adapter_value"_a = 2,
         "adapter_dropout"_a = false, "fused_queries"_a = false, "float_norms"_a = false, "short_softmax"_a = false,
@@ -205,8 +264,10 @@ void bind_memory(nb::module_& m) {
       "A list with a dict for each stage: states, workspace, kept, inputs, gathered, `extra` at each moment, the moment of the peak, and\n"
       "the peak. `recompute` is none, full, or modules such as \"core_attn,mlp\". `trainer` is megatron, torchtitan, torchtune,\n"
       "transformers, axolotl or deepspeed: what is None is then what it does by default; else the framework is eager, the optimizer adam,\n"
-      "ZeRO 0. With `stream_pools`, reserved bytes are counted rather than allocated ones. docs/memory-model.md describes all terms.",
-      "sequence"_a, "micro_batch"_a = 1, "hopper"_a = true);
+      "ZeRO 0. With `stream_pools`, reserved bytes are counted rather than allocated ones. docs/memory-model.md describes all terms.\n\n"
+      "`model` may be a vision-language model: then `tiles` is the number of image tiles of a micro-batch, and `train_vision` and\n"
+      "`train_projector` say what is trained beside the language model.",
+      "sequence"_a, "micro_batch"_a = 1, "hopper"_a = true, "tiles"_a = 0, "train_vision"_a = "none", "train_projector"_a = "all");
   m.def(
       "devices",
       [] {
