@@ -162,6 +162,59 @@ TEST_CASE("planned memory: settings with nothing or all recomputed are never ref
   }
 }
 
+TEST_CASE("planned memory: no cut and no options that fit are faster than the bound", "[property]") {
+  int proven = 0, slower = 0;
+  for (std::uint64_t seed = 2000; seed < 2300; seed += round_step) {
+    auto [model, by] = draw_training(seed);
+    if (by.model.framework.count == tensor_count::table || by.pipeline.stages * by.chunks() > 4) continue;
+    model.layers = (std::max)(static_cast<std::int64_t>(by.pipeline.stages * by.chunks()), std::int64_t{3});
+    model.mtp_layers = 0;
+    by.boundaries = {};
+    by.recompute = {};
+    auto const full = full_step_of(by);
+    auto const rates = rates_of(h100, by.model.spread.tensor * by.model.spread.data);
+    auto const kept = largest_of(memory_of(model, by)).peak();
+    by.recompute.what = recompute_setting::kind::uniform;
+    auto const least = largest_of(memory_of(model, by)).peak();
+    by.pipeline.memory = least + (kept - least) / 16 * static_cast<std::int64_t>(seed % 17);
+    auto const plan = improve_setting<std::uint32_t>(full.steps, full.packs, model, by, rates, {});
+    REQUIRE(plan.status == status::feasible);
+    CAPTURE(seed);
+    auto other = plan;
+    auto const n = plan.layers.size(), chunks = plan.stages.partition.boundaries.size() - 1;
+    auto fastest = plan.stages.partition.bottleneck.value;
+    auto& cuts = other.stages.partition.boundaries;
+    auto& option = other.stages.option;
+    auto const judge = [&] {
+      std::vector<std::int64_t> time(static_cast<std::size_t>(by.pipeline.stages));
+      for (std::size_t c = 0; c < chunks; ++c) {
+        auto& of = time[std::visit([&](auto const& s) { return s.stage_of(c, time.size()); }, by.pipeline.schedule)];
+        for (auto i = std::size_t{cuts[c]}; i < cuts[c + 1]; ++i) of += plan.layers[i].time + plan.layers[i].options[option[i]].time;
+      }
+      auto const slowest = *std::max_element(time.begin(), time.end());
+      if (slowest < fastest && largest_of(memory_of(other, model, by)).peak() <= by.pipeline.memory) fastest = slowest;
+    };
+    for (auto subset = 0U; subset < 1U << (n - 1); ++subset) {  // bit i: layer i + 1 begins a chunk
+      cuts.assign(1, 0);
+      for (std::uint32_t i = 1; i < n; ++i)
+        if ((subset >> (i - 1) & 1) != 0) cuts.push_back(i);
+      cuts.push_back(static_cast<std::uint32_t>(n));
+      if (cuts.size() != chunks + 1) continue;
+      std::size_t i = 0;
+      for (option.assign(n, 0); i < n;) {  // counts up through all options
+        judge();
+        for (i = 0; i < n && ++option[i] == plan.layers[i].options.size(); ++i) option[i] = 0;
+      }
+    }
+    auto const& certified = plan.stages.partition.bottleneck;
+    CHECK(certified.lower_bound <= fastest);
+    proven += certified.optimal() ? 1 : 0;
+    slower += fastest < certified.value ? 1 : 0;
+  }
+  CAPTURE(proven, slower);
+  CHECK((round_step > 1 || (proven > 20 && slower > 5)));
+}
+
 TEST_CASE("planned memory: every setting that a search returns fits as memory_of counts it") {
   auto dense = transformer_preset("llama-3.1-8b"), experts = transformer_preset("qwen3-30b-a3b");
   dense.layers = experts.layers = 12;

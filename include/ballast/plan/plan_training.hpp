@@ -218,7 +218,8 @@ template <index_type Index>
 /// @brief Plans the stages of a language model on a cluster for a data plan. Each rank is a pipeline of tensor-parallel groups.
 ///
 /// Where the tensors of the framework are counted, every stage fits as `memory_of` counts it (docs/memory-model.md), and the plan's memory
-/// has these bytes. The bound on the slowest stage then is one for plans within `training_plan::capacity`.
+/// has these bytes. The bound on the slowest stage then is that of stages which recompute nothing, and a plan that
+/// is infeasible was not found: which cuts are tried depends on `training_plan::capacity`, an estimate.
 ///
 /// @tparam Index  index type of the data plan
 /// @param data     the plan of an epoch, as `plan_data` returned it

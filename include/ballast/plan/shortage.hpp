@@ -22,7 +22,8 @@ namespace ballast::inline v0_2 {
 /// Of all partitions, with all possible recomputation, take the one whose largest stage needs least memory. This is that stage.
 struct memory_shortage {
   std::uint64_t stage = 0;  ///< number of that stage
-  std::int64_t needed = 0;  ///< bytes that it needs: the least memory of a device with which there is a plan
+  std::int64_t needed = 0;  ///< bytes that it needs: the least memory of a device with which there is a plan; where the tensors of a
+                            ///< framework are counted, an estimate of it
   std::int64_t budget = 0;  ///< bytes that a device has
   friend constexpr bool operator==(memory_shortage const&, memory_shortage const&) = default;
 };

@@ -88,7 +88,8 @@ struct stage_memory {
 /// @brief Stages of a model, and all steps of a data plan on a modelled timeline. Times are in nanoseconds.
 struct training_plan {
   ballast::status status = ballast::status::infeasible;  ///< infeasible: there are too few layers, or see `shortage`; unknown, with several
-                                                         ///< chunks per stage: no plan was found, and it is not proven that there is none
+                                                         ///< chunks per stage: no plan was found, and it is not proven that there is none;
+                                                         ///< nor is it if infeasible, where the tensors of a framework are counted
   memory_shortage shortage;              ///< how much memory is missing, if that makes it infeasible and stages have one chunk; otherwise 0
   batch_shape mean;                      ///< size of the mean micro-batch, rounded up: stages are balanced for it
   batch_shape largest;                   ///< largest of each number over all micro-batches: memory is planned for it

@@ -6,6 +6,7 @@
 #include <ballast/core/status.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/partition/min_max.hpp>
 #include <ballast/plan/detail/stage_layers.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_setting.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -127,6 +129,7 @@ class counted_stages {
       out.stages = std::move(stages);
       out.memory = std::move(memory);
       for (std::size_t s = 0; s < out.memory.size(); ++s) out.stages.figures[s].memory = out.memory[s].bytes();
+      out.stages.partition.bottleneck.lower_bound = least_bottleneck();
     };
     for (std::int64_t lower = 1; *std::min_element(out.capacity.begin(), out.capacity.end()) >= 0; lower *= 2) {
       auto stages = plan(out.capacity);
@@ -146,12 +149,8 @@ class counted_stages {
         out.capacity[s] = less(stages.figures[s].memory, over.fits() ? over.value : checked::most, 0);
       }
     }
-    if (!given.empty() && fits(given)) {
+    if (!given.empty() && fits(given))
       settle(given_stages<>(each_, held_.stage_of, held_.held.size(), cuts_, std::move(option)), std::move(given));
-      std::int64_t time = 0;
-      for (auto const& layer : each_) time += layer.time;  // another plan may recompute less
-      out.stages.partition.bottleneck.lower_bound = divide_up(time, static_cast<std::int64_t>(held_.held.size()));
-    }
     return out;
   }
 
@@ -159,6 +158,15 @@ class counted_stages {
   [[nodiscard]] static training_setting unrecomputed(training_setting by) {
     by.recompute = {};
     return by;
+  }
+  /// A bound on the slowest stage of any plan: what fits by `memory_of` may be over by the sums of its layers, so memory proves nothing.
+  [[nodiscard]] std::int64_t least_bottleneck() const {
+    std::vector<std::int64_t> time;
+    time.reserve(each_.size());
+    for (auto const& layer : each_) time.push_back(layer.time);
+    auto const stages = held_.held.size();
+    if (held_.stage_of.size() == stages) return min_max_partition(time, {.stages = stages}).bottleneck.value;
+    return divide_up(std::accumulate(time.begin(), time.end(), std::int64_t{0}), static_cast<std::int64_t>(stages));
   }
   [[nodiscard]] static std::uint32_t least_of(std::vector<memory_option> const& options) {
     auto const least = std::min_element(options.begin(), options.end(), [](auto const& a, auto const& b) { return a.memory < b.memory; });
