@@ -90,6 +90,11 @@ TEST_CASE("layer_evaluator: what makes no sense throws, and so does what comes n
   // forward, backward and all options together: 19 a token, 10 bytes of it
   auto const most = (std::int64_t{1} << 58) - 1;
   CHECK(thrown({of}, most / 19) == "accepted");
+  for (int k = 0; k < 56; ++k) {  // with a million nanoseconds for a unit of work, also from 2^63 to 2^64 and beyond
+    auto const tokens = std::int64_t{1} << k;
+    CAPTURE(k);
+    CHECK((thrown({of}, tokens, {.work_per_ms = 1}) == "accepted") == (tokens <= most / 19'000'000));
+  }
   CHECK(thrown({of}, most / 19 + 1) == "layer \"block\" brings the nanoseconds of the largest micro-batch to 2^58 or more");
   bad = of;  // the constant counts with what tokens cost
   bad.backward.per_batch = most - 19 * 1000;

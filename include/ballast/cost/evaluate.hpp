@@ -77,7 +77,8 @@ struct layer_rate {
   }
   /// Whether the product is below 2^58, which planners of stages and simulators require.
   [[nodiscard]] bool fits(std::int64_t value) const {
-    return multiply(static_cast<std::uint64_t>(value), times).high < by && (*this)(value) < std::int64_t{1} << 58;
+    constexpr auto most = (std::uint64_t{1} << 58) - 1;
+    return !(multiply(most, by) < multiply(static_cast<std::uint64_t>(value), times));
   }
 };
 }  // namespace detail
