@@ -262,6 +262,11 @@ TEST_CASE("plan --stages: what does not fit, and what makes no sense", "[cli]") 
   check_refused(
       in.ballast(plan + "--stages 2 --memory 31"),
       "f: no cut into 2 stages fits 31 bytes a device; at the least, all recomputed that can be, stage 1 needs 32 bytes, 1 more\n", 3);
+  // what is counted by tensor is fitted, so that another cut may fit
+  check_refused(in.ballast("plan f --capacity 10 --ranks 1 --stages 2 --framework megatron --memory 10GB"),
+                "f: no cut into 2 stages was found that fits 10,000,000,000 bytes a device; about the least, all recomputed that can be: "
+                "stage ",
+                3);
   CHECK(in.ballast(plan + "--stages 2 --memory 32").code == 0);
   check_refused(in.ballast(plan + "--stages 5"), "f: 4 layers cannot fill 5 stages, each of which takes at least one\n", 3);
   std::pair<std::string, std::string> const cases[] = {

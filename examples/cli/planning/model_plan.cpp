@@ -222,9 +222,13 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
       throw no_plan(title + ": no cut into " + counted(asked.stages, "stage") + " of " + counted(chunks, "chunk") +
                     (out.runs.planned.status == ballast::status::unknown ? " was found that fits " : " fits ") + many_bytes(memory) +
                     " a device; --schedule 1f1b holds less, and more --memory, stages or recomputation may help");
-    throw no_plan(title + ": no cut into " + counted(asked.stages, "stage") + " fits " + many_bytes(memory) +
-                  " a device; at the least, all recomputed that can be, stage " + std::to_string(lack.stage) + " needs " +
-                  many_bytes(lack.needed) + ", " + grouped(static_cast<std::uint64_t>(lack.needed - memory)) + " more");
+    auto const estimated = out.model.setting && out.model.setting->framework.count != ballast::tensor_count::table;
+    throw no_plan(title + ": no cut into " + counted(asked.stages, "stage") + (estimated ? " was found that fits " : " fits ") +
+                  many_bytes(memory) +
+                  (estimated ? " a device; about the least, all recomputed that can be: stage "
+                             : " a device; at the least, all recomputed that can be, stage ") +
+                  std::to_string(lack.stage) + " needs " + many_bytes(lack.needed) + ", " +
+                  grouped(static_cast<std::uint64_t>(lack.needed - memory)) + " more");
   }
   for (std::size_t k = 0; k + 1 < out.runs.planned.stages.partition.boundaries.size(); ++k)
     out.stage_of.push_back(std::visit([&](auto const& s) { return s.stage_of(k, asked.stages); }, asked.schedule));
