@@ -2,11 +2,16 @@
 #include "program.hpp"
 #include "refused.hpp"
 
+#include <ballast/cost/presets.hpp>
+#include <ballast/plan/time_of.hpp>
+
 #include "support/catch.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <string>
+#include <utility>
 
 namespace test_cli_check_config {
 
@@ -26,7 +31,137 @@ json judged(scratch const& in, std::string const& arguments) {
   return json::parse(o.out);
 }
 
+/// Whether an object has the parts of the stage that waits least.
+void check_parts(json const& of, std::vector<ballast::time_parts> const& stages) {
+  using parts = ballast::time_parts;
+  auto const& slowest = ballast::slowest_of(stages);
+  auto const ms = [](std::int64_t ps) { return static_cast<double>(ps) / 1e9; };
+  std::pair<char const*, std::int64_t parts::*> const names[] = {{"gemm", &parts::gemm},           {"experts", &parts::experts},
+                                                                 {"attention", &parts::attention}, {"memory", &parts::memory},
+                                                                 {"exchange", &parts::exchange},   {"recompute", &parts::recompute},
+                                                                 {"host", &parts::host},           {"p2p", &parts::p2p},
+                                                                 {"bubble", &parts::bubble},       {"end", &parts::end}};
+  REQUIRE(of.is_object());
+  CHECK(of["parts_ms"].size() == std::size(names));
+  for (auto const& [name, field] : names) {
+    CAPTURE(name);
+    CHECK(of["parts_ms"][name] == ms(slowest.*field));
+  }
+  CHECK(of["step_ms"] == ms(slowest.total()));
+  CHECK(of["stage"] == &slowest - stages.data());
+}
+
 }  // namespace
+
+TEST_CASE("check-config: where the time of a step goes is what time_of says of the same setting") {
+  scratch const in;
+  auto const& model = ballast::transformer_preset("llama-3.1-8b");
+  auto const& h100 = ballast::device_named("h100");
+  in.file("run.sh",
+          "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --sequence-parallel --bf16 "
+          "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --seq-length 8192 --micro-batch-size 1 "
+          "--global-batch-size 64\n");
+  ballast::training_setting by;
+  by.model = {.spread = {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 1}, .framework = ballast::framework_named("megatron")};
+  by.pipeline.stages = 2;
+  by.sequence = 8192;
+  by.micro_batches = 32;
+  auto const megatron = judged(in, "run.sh --gpus 8 --model llama-3.1-8b")["time"];
+  check_parts(megatron, ballast::time_of(model, by, h100, {.gradient_overlap = true}));
+  CHECK((megatron["rates"] == "h100-te-bf16" && megatron["nearest"].is_null() && megatron["lower_bound"] == false));
+  auto const volta = judged(in, "run.sh --gpus 8 --model llama-3.1-8b --device v100")["time"];
+  auto const& v100 = ballast::device_named("v100");
+  check_parts(volta, ballast::time_of(model, by, v100, {.rates = ballast::kernels_for(v100), .gradient_overlap = true}));
+  CHECK((volta["rates"] == "v100-te-bf16" && volta["nearest"] == "a100" && volta["lower_bound"] == true));
+
+  in.file("t.toml",
+          "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"float8\"]\n[compile]\nenable = true\n"
+          "[parallelism]\ncontext_parallel_degree = 2\n[training]\nlocal_batch_size = 1\nseq_len = 16384\n"
+          "[activation_checkpoint]\nmode = \"full\"\n");
+  by = {};
+  by.model = {.spread = {.context = 2, .data = 16, .zero = 3}, .framework = ballast::framework_named("eager")};
+  by.recompute.what = ballast::recompute_setting::kind::uniform;
+  by.sequence = 16384;
+  auto const titan = judged(in, "t.toml --gpus 16")["time"];
+  check_parts(titan, ballast::time_of(model, by, h100,
+                                      {.rates = ballast::kernels_for(h100, ballast::kernel_family::compiled, true),
+                                       .attention = ballast::attention_library::flash2,
+                                       .float_reduction = true,
+                                       .gathered_context = true}));
+  CHECK(titan["rates"] == "h100-compile-fp8");
+}
+
+TEST_CASE("check-config: flags change the parts of the time that they are for") {
+  scratch const in;
+  auto const parts = [&](std::string const& flags) {
+    in.file("run.sh",
+            "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 16 "
+            "--expert-tensor-parallel-size 1 --bf16 --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 "
+            "--moe-token-dispatcher-type " +
+                flags + "\n");
+    return judged(in, "run.sh --gpus 16 --model qwen3-30b-a3b")["time"]["parts_ms"];
+  };
+  auto const plain = parts("alltoall");
+  std::pair<char const*, char const*> const cases[] = {
+      {"alltoall --tp-comm-overlap", "exchange"}, {"alltoall --overlap-moe-expert-parallel-comm", "exchange"},
+      {"flex --moe-enable-deepep", "exchange"},   {"alltoall --overlap-grad-reduce", "end"},
+      {"alltoall --enable-cuda-graph", "host"},   {"alltoall --cuda-graph-impl local --cuda-graph-scope attn", "host"},
+      {"alltoall --fp8-format hybrid", "gemm"},   {"alltoall --fp8-format hybrid", "experts"}};
+  for (auto const& [flags, part] : cases) {
+    CAPTURE(flags, part);
+    CHECK(parts(flags)[part] < plain[part]);
+  }
+}
+
+TEST_CASE("check-config: in words the parts add up, and which time ranks the settings is said") {
+  scratch const in;
+  in.file("run.sh", setting);
+  auto const words = [&](std::string const& more) {
+    auto const o = in.ballast("check-config run.sh --gpus 8 --model " + more);
+    CAPTURE(o.err);
+    REQUIRE(o.code == 0);
+    return o.out;
+  };
+  auto const plain = words("llama-3.1-8b"), shared = words("llama-3.1-8b --mfu 0.5");
+  auto const by_kernels = std::string("Where the time of a step goes, modelled from kernels at the rates h100-te-bf16, on stage ");
+  auto const ranks = std::string(" % of the device's peak, by which settings are ranked here, a step takes ");
+  CHECK(plain.find(by_kernels) < plain.find("At 40" + ranks));
+  CHECK(shared.find("At 50" + ranks) < shared.find(by_kernels));
+  CHECK(shared.find(by_kernels) != std::string::npos);
+  double sum = 0, step = 0;
+  auto at = plain.find('\n', plain.find(by_kernels)) + 1;
+  for (; plain.substr(at, 5) != "step "; at = plain.find('\n', at) + 1) sum += std::stod(plain.substr(at + 26));
+  step = std::stod(plain.substr(at + 26));
+  CHECK((sum > 0.999 * step && sum < 1.001 * step));
+  CHECK(plain.find("of the framework alone changes this") == std::string::npos);
+  CHECK(plain.find("and this is a lower bound") == std::string::npos);
+  CHECK(words("qwen3-30b-a3b").find("With experts, a release of the framework alone changes this by up to 30 %.") != std::string::npos);
+  CHECK(words("llama-3.1-8b --device v100").find(", those of the nearest device that is known, a100, on stage ") != std::string::npos);
+  CHECK(words("llama-3.1-8b --device v100").find("and this is a lower bound.\n") != std::string::npos);
+}
+
+TEST_CASE("check-config: what is not modelled part by part gets one sentence, and all else") {
+  scratch const in;
+  in.file("run.sh", setting);
+  in.file("lora.sh", "megatron sft --max_length 4096 --tuner_type lora\n");
+  in.file("eight.sh", setting.substr(0, setting.size() - 1) + " --fp8_format hybrid\n");
+  in.file("host.sh", setting.substr(0, setting.size() - 1) + " --optimizer_cpu_offload true\n");
+  std::pair<std::string, std::string> const cases[] = {
+      {"lora.sh --model llama-3.1-8b", "adapters and frozen weights are not modelled"},
+      {"host.sh --model llama-3.1-8b", "the way of states from and to host memory is not modelled"},
+      {"run.sh --model qwen2.5-vl-7b", "the tower and the projector of a model that reads images are not modelled"},
+      {"eight.sh --model llama-3.1-8b --device a100", "the device \"a100\" has no 8-bit matrix products: choose bf16"}};
+  for (auto const& [arguments, why] : cases) {
+    CAPTURE(arguments);
+    auto const is = judged(in, arguments + " --gpus 8");
+    CHECK(is["time"].is_null());
+    CHECK(is["notes"].dump().find(json("where the time of a step goes is not told: " + why).dump()) != std::string::npos);
+    CHECK(is["modelled_step_ms"] > 0);
+    auto const text = in.ballast("check-config " + arguments + " --gpus 8").out;
+    CHECK(text.find("Note: where the time of a step goes is not told: " + why + ".\n") != std::string::npos);
+    CHECK(text.find("Where the time of a step goes") == std::string::npos);
+  }
+}
 
 TEST_CASE("check-config: a setting is judged, and too little memory is named with its stage") {
   scratch const in;

@@ -243,6 +243,75 @@ TEST_CASE("framework_setting: Megatron-LM's degrees, states and batches, with th
             .starts_with("run.sh:1: num_layers = 32 is not that of"));
 }
 
+TEST_CASE("framework_setting: what only the time of a step depends on") {
+  using enum ballast::graph_scope;
+  using enum ballast::kernel_family;
+  auto const of = [](std::string const& flags) { return megatron(llama_8b + flags).time; };
+  auto const plain = of("");
+  CHECK((plain.rates.family == engine && !plain.rates.fp8 && plain.attention == ballast::attention_library::cudnn));
+  CHECK((plain.dispatcher == ballast::token_dispatcher::all_to_all && plain.graphs == ballast::graph_scope::none));
+  CHECK((!plain.gradient_overlap && plain.float_reduction && !plain.gathered_context && plain.imbalance == 1000));
+  CHECK(megatron(llama_8b).untimed.empty());
+  auto half = llama_8b;
+  half.replace(half.find("--bf16"), 6, "");
+  CHECK(megatron(half).untimed.find("neither bf16 nor fp16") != std::string::npos);
+  CHECK(of("--overlap-grad-reduce").gradient_overlap);
+  auto const sharded = std::string("--use-distributed-optimizer --overlap-grad-reduce ");  // the gather of parameters shows
+  CHECK((!of(sharded).gradient_overlap && of(sharded + "--overlap-param-gather").gradient_overlap));
+  CHECK(has_note(megatron(llama_8b + sharded), "one alone is as none"));
+  CHECK(!has_note(megatron(llama_8b + sharded + "--overlap-param-gather"), "one alone is as none"));
+  CHECK(!of("--grad-reduce-in-bf16").float_reduction);
+  for (auto const* flags : {"--fp8-format hybrid", "--fp4-format e2m1"}) CHECK(of(flags).rates.fp8);
+  auto const experts = mixture + "--expert-model-parallel-size 4 --moe-token-dispatcher-type ";
+  auto const once = megatron(experts + "flex --moe-enable-deepep");
+  CHECK((once.time.dispatcher == ballast::token_dispatcher::once && once.passed_over.empty()));
+  CHECK(megatron(experts + "alltoall").time.dispatcher == ballast::token_dispatcher::all_to_all);
+  struct {
+    char const* flags;
+    ballast::graph_scope what;
+  } const graphs[] = {{"--enable-cuda-graph", layers},
+                      {"--external-cuda-graph --cuda-graph-scope attn", parts},
+                      {"--cuda-graph-impl local", layers},
+                      {"--cuda-graph-impl local --cuda-graph-scope full_iteration", layers},
+                      {"--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router --cuda-graph-warmup-steps 3", parts},
+                      {"--cuda-graph-impl local --cuda-graph-modules attn", parts},
+                      {"--cuda-graph-impl none --cuda-graph-scope attn", ballast::graph_scope::none}};
+  for (auto const& g : graphs) {
+    CAPTURE(g.flags);
+    auto const read = megatron(llama_8b + g.flags);
+    CHECK((read.time.graphs == g.what && read.passed_over.empty()));
+    CHECK(has_note(read, "memory of CUDA graphs") == (g.what != ballast::graph_scope::none));
+  }
+
+  auto const titan = [](std::string const& text) {
+    return read("[model]\nname = \"llama3\"\nflavor = \"8B\"\n" + text, "t.toml", {.gpus = 8});
+  };
+  auto const torch = titan("").time;
+  CHECK((torch.rates.family == eager && !torch.rates.fp8 && torch.attention == ballast::attention_library::flash2));
+  CHECK((torch.float_reduction && !torch.gathered_context && titan("").untimed.empty()));
+  CHECK(titan("[compile]\nenable = true\n").time.rates.family == compiled);
+  CHECK(titan("converters = [\"float8\"]\n").time.rates.fp8);
+  CHECK(titan("converters = [\"quantize.linear.mx\"]\n").time.rates.fp8);
+  CHECK(titan("[parallelism]\ncontext_parallel_degree = 2\n").time.gathered_context);
+  CHECK(titan("[parallelism]\nexpert_parallel_comm_backend = \"deepep\"\n").time.dispatcher == ballast::token_dispatcher::once);
+  CHECK(!titan("[training]\nmixed_precision_reduce = \"bfloat16\"\n").time.float_reduction);
+  CHECK(!titan("[training]\nmixed_precision_param = \"float32\"\n").untimed.empty());
+  auto const async = "[parallelism]\ntensor_parallel_degree = 2\nenable_async_tensor_parallel = true\n";
+  CHECK(titan(async).setting.model.kernels.tensor_overlap);
+
+  setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096, .micro_batch = 1};
+  auto const json = [&](std::string const& text) { return read("{\"bf16\": {\"enabled\": true}, " + text + "}", "ds.json", asked).time; };
+  auto const deep = json(R"("zero_optimization": {"stage": 1, "overlap_comm": true})");
+  CHECK((deep.gradient_overlap && deep.rates.family == eager && deep.attention == ballast::attention_library::flash2));
+  CHECK(!json(R"("zero_optimization": {"stage": 1})").gradient_overlap);
+  CHECK((!deep.float_reduction && json(R"("communication_data_type": "fp32")").float_reduction));
+  auto const swift = [&](std::string const& flags) {
+    return read("swift sft --deepspeed zero2 --max_length 4096 " + flags, "a.sh", asked).time;
+  };
+  CHECK(swift("").attention == ballast::attention_library::flash2);
+  CHECK(swift("--attn_impl flash_attention_3").attention == ballast::attention_library::flash3);
+}
+
 TEST_CASE("framework_setting: Megatron-LM's recomputation and its rules") {
   auto const again = [](std::string const& flags) { return megatron(llama_8b + flags).setting.recompute; };
   CHECK(again("") == ballast::recompute_setting{});

@@ -38,6 +38,11 @@ struct config_arguments {
 [[nodiscard]] judged_setting judge_file(config_arguments const& arguments) {
   auto const& file = arguments.input.files.front();
   auto const name = shown_name(file);
+  auto const finished = [&](judged_setting out) {
+    out.file = name;
+    out.mfu_first = arguments.on.mfu.has_value();
+    return out;
+  };
   auto asked = arguments.asked;
   auto reads_images = false;
   if (!arguments.model.empty()) {
@@ -49,18 +54,18 @@ struct config_arguments {
   auto given = read_framework_setting(bytes.view(), name, asked);
   if (asked.checkpointing && given.framework != "DeepSpeed")
     throw bad_input("--gradient-checkpointing: is for DeepSpeed; a setting of " + given.framework + " says itself what is recomputed");
-  if (reads_images)
+  if (reads_images) {
     given.notes.push_back(printable(arguments.model) +
                           " reads images: its tower and projector are left out, so memory and time are too low");
+    given.untimed = "the tower and the projector of a model that reads images are not modelled";
+  }
   auto& by = given.setting;
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
   ballast::cluster const on{.device = device, .mfu = arguments.on.utilisation(), .links = {}, .hidden = {}};
   if (arguments.input.files.size() == 1) {
     auto const full = full_step_of(by);
-    auto out = judge(std::move(given), on, full.steps, full.packs);
-    out.file = name;
-    return out;
+    return finished(judge(std::move(given), on, full.steps, full.packs));
   }
   auto rest = arguments.input;
   rest.files.erase(rest.files.begin());
@@ -77,9 +82,7 @@ struct config_arguments {
   sample_lengths const samples(rest, "check-config", options.steps.capacity, options.oversize);
   auto const data = ballast::plan_data(samples.view(), options, given.model);
   auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  auto out = judge(std::move(given), on, data.steps, packs);
-  out.file = name;
-  return out;
+  return finished(judge(std::move(given), on, data.steps, packs));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "planning/stage_plan.hpp"
 #include "report/memory_parts.hpp"
 #include "report/output.hpp"
+#include "report/time_parts.hpp"
 #include "report/words.hpp"
 
 #include <ballast/core/math.hpp>
@@ -94,6 +95,34 @@ namespace {
          counted(static_cast<std::uint64_t>(setting.micro_batch), "sequence") + ".\n";
 }
 
+/// Where the time of a mean step goes; a note, if it is not modelled.
+void add_times(judged_setting& to, ballast::device const& on) {
+  auto& given = to.given;
+  auto const& m = given.setting.model;
+  for (auto const& stage : to.judged.memory) to.lower_bound = to.lower_bound || stage.bytes() > on.memory_bytes / 100 * 92;
+  if (m.moved != ballast::offload::none) given.untimed = "the way of states from and to host memory is not modelled";
+  if (m.language.what != ballast::trained::all) given.untimed = "adapters and frozen weights are not modelled";
+  try {
+    if (given.untimed.empty()) {
+      given.time.rates = ballast::kernels_for(on, given.time.rates.family, given.time.rates.fp8);
+      to.times = ballast::time_of(given.model, given.setting, on, given.time, to.judged.mean);
+      return;
+    }
+  } catch (ballast::invalid_input const& e) {
+    given.untimed = e.what();
+  }
+  given.notes.push_back("where the time of a step goes is not told: " + given.untimed);
+}
+
+[[nodiscard]] std::string time_in_words(judged_setting const& of) {
+  if (of.times.empty()) return {};
+  auto text = time_table(of.times, of.device, of.given.time.rates);
+  if (of.given.model.experts > 0) text += "With experts, a release of the framework alone changes this by up to 30 %.\n";
+  if (of.lower_bound)
+    text += "More than 92 % of the device's memory is taken: the allocator frees and asks again, and this is a lower bound.\n";
+  return text;
+}
+
 }  // namespace
 
 judged_setting judge(imported_setting given, ballast::cluster const& on, ballast::batching<> const& steps,
@@ -103,9 +132,11 @@ judged_setting judge(imported_setting given, ballast::cluster const& on, ballast
                      .given = std::move(given),
                      .judged = {},
                      .parts = {},
+                     .times = {},
                      .better = {},
                      .best = {},
-                     .is_best = false};
+                     .is_best = false,
+                     .mfu = on.mfu};
   auto const& by = out.given.setting;
   auto const rates = ballast::rates_of(on, by.model.spread.tensor * by.model.spread.data);
   auto const hopper = is_hopper(on.device);
@@ -113,6 +144,7 @@ judged_setting judge(imported_setting given, ballast::cluster const& on, ballast
   out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, rates, out.judged, hopper);
   if (by.model.framework.count != ballast::tensor_count::table)
     out.parts = ballast::memory_of(out.given.model, by, out.judged.largest, hopper);
+  add_times(out, on.device);
   auto const pack_of = [&](ballast::batch_shape const& batch) {  // of one sequence
     return ballast::batch_shape{.tokens = ballast::divide_up(batch.tokens, by.micro_batch),
                                 .squares = ballast::divide_up(batch.squares, by.micro_batch),
@@ -162,11 +194,16 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                               {"memory", std::move(memory)},
                               {"bubble", is.shares.share(is.shares.bubble)},
                               {"modelled_step_ms", is.step_ms()},
+                              {"time", nullptr},
                               {"unread", of.given.unread},
                               {"passed_over", of.given.passed_over},
                               {"notes", of.given.notes},
                               {"better", nullptr},
                               {"best", nullptr}};
+  if (!of.times.empty()) {
+    json["time"] = to_json(of.times, of.device, of.given.time.rates);
+    json["time"]["lower_bound"] = of.lower_bound;
+  }
   if (of.better.status == ballast::status::feasible)
     json["better"] = {{"boundaries", of.better.stages.partition.boundaries}, {"modelled_step_ms", of.better.step_ms()}};
   if (!of.best.ranked.empty()) {
@@ -214,8 +251,12 @@ std::string in_words(judged_setting const& of) {
     text += "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
             " more than the " + many_bytes(most->budget) + " of a device; " +
             (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".\n";
-  text += "A step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
-          " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
+  auto const at_share = formatted("At %.4g %% of the device's peak, by which settings are ranked here, a step takes ", 100 * of.mfu) +
+                        duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
+                        " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
+  auto const by_kernels = time_in_words(of);
+  auto const blank = by_kernels.empty() ? "" : "\n";
+  text += of.mfu_first ? at_share + blank + by_kernels : blank + by_kernels + blank + at_share;
   for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";
   if (auto const& keys = of.given.passed_over; !keys.empty()) {
     text += "Passed over, as keys that this program does not know: ";

@@ -7,6 +7,7 @@
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/searched_settings.hpp>
+#include <ballast/plan/time_of.hpp>
 #include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,10 +24,14 @@ struct judged_setting {
   imported_setting given;
   ballast::training_plan judged;
   std::vector<ballast::memory_parts> parts;  ///< the memory of each stage, part by part, where tensors are counted
+  std::vector<ballast::time_parts> times;    ///< the time of each stage, part by part, where it is modelled, with `given.time`
+  bool lower_bound = false;                  ///< whether the memory of the device is so full that a step may take longer
   ballast::training_plan better;             ///< the best cut and recomputation for the same degrees, stages and micro-batches, or `judged`
   ballast::searched_settings
-      best;              ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
-  bool is_best = false;  ///< whether `best` has the given degrees, as the search found nothing faster
+      best;                ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
+  bool is_best = false;    ///< whether `best` has the given degrees, as the search found nothing faster
+  double mfu = 0;          ///< share of the device's peak in all times but `times`
+  bool mfu_first = false;  ///< whether the time by that share comes first in words, as it was asked for
 };
 
 /// Judges a setting on its micro-batches. The memory of a device is in the setting.

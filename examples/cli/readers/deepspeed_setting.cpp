@@ -45,6 +45,8 @@ class deepspeed_importer {
     out_.model = model_asked_for(in_, asked_);
     out_.setting.sequence = asked_length(in_, asked_);
     out_.setting.model.framework = ballast::framework_named("eager");
+    out_.time.rates.family = ballast::kernel_family::eager;
+    out_.time.attention = ballast::attention_library::flash2;
     if (asked_.checkpointing) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     read_degrees();
     read_states();
@@ -69,7 +71,6 @@ class deepspeed_importer {
                 "comms_logger.*",
                 "zero_allow_untested_optimizer",
                 "zero_force_ds_cpu_optimizer",
-                "communication_data_type",
                 "gradient_predivide_factor",
                 "sparse_gradients",
                 "fp16.*",
@@ -81,7 +82,6 @@ class deepspeed_importer {
                 "memory_breakdown",
                 "seed",
                 "disable_allgather",
-                "fp32_allreduce",
                 "data_types.*",
                 "elasticity.*",
                 "autotuning.*",
@@ -132,7 +132,12 @@ class deepspeed_importer {
     auto const bf16 = on("bf16.enabled"), fp16 = in_.has("fp16.enabled") && !bf16 && on("fp16.enabled");
     auto const accumulated = in_.word("data_types.grad_accum_dtype", bf16 ? "bf16" : fp16 ? "fp16" : "fp32");
     optimizer = ballast::optimizer_named(accumulated == "fp32" ? "adam" : "adam-bf16-gradients");  // None is the model's format
-    if (!bf16 && !fp16) optimizer = ballast::optimizer_named("adam-fp32");
+    if (!bf16 && !fp16) {
+      optimizer = ballast::optimizer_named("adam-fp32");
+      out_.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is enabled";
+    }
+    auto const floats = in_.flag("fp32_allreduce");
+    out_.time.float_reduction = in_.word("communication_data_type") == "fp32" || floats;
     auto const short_master = in_.flag("bf16.bf16_master_weights_and_grads"), short_moments = in_.flag("bf16.bf16_optimizer_states");
     auto type = in_.word("optimizer.type", "AdamW");
     std::transform(type.begin(), type.end(), type.begin(),
@@ -174,7 +179,8 @@ class deepspeed_importer {
     auto const buckets = 2 * (bucket("zero_optimization.reduce_bucket_size") + bucket("zero_optimization.allgather_bucket_size"));
     if (m.spread.zero > 0 && buckets > 0)
       note("buckets of up to " + std::to_string(overlaps ? 2 * buckets : buckets) + " bytes are not counted: the memory is too low");
-    if (overlaps && m.spread.zero > 0) note("overlap_comm hides exchanges that are counted in full: the step is too long");
+    out_.time.gradient_overlap = overlaps && m.spread.zero > 0;
+    if (out_.time.gradient_overlap) note("overlap_comm: " + in_full_at_share);
     if (stage3 && !is_auto("zero_optimization.stage3_max_live_parameters"))
       note("of " + std::to_string(in_.number_or("zero_optimization.stage3_max_live_parameters", 1'000'000'000, 0)) +
            " gathered parameters that may live, those of two layers are counted: the memory may be too low");
@@ -233,6 +239,7 @@ class swift_importer {
     auto& by = out_.setting;
     auto& m = by.model;
     m.framework = ballast::framework_named("eager");
+    out_.time.rates.family = ballast::kernel_family::eager;
     m.spread.context = in_.number_or("sequence_parallel_size", 1);
     if (m.spread.context > 1) m.method = ballast::context_method::ulysses;
     m.spread.tensor = in_.number_or("deepspeed_autotp_size", 1);
@@ -267,7 +274,9 @@ class swift_importer {
     auto const optim = in_.word("optim", "adamw_torch");
     if (!optim.starts_with("adamw_torch")) note("optim " + printable(optim) + " is judged as Adam");
     if (in_.flag("use_liger_kernel")) m.loss.how = ballast::head_loss::kind::fused;
-    if (auto const attention = in_.word("attn_impl"); attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
+    auto const attention = in_.word("attn_impl");
+    if (attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
+    out_.time.attention = attention.ends_with('3') ? ballast::attention_library::flash3 : ballast::attention_library::flash2;
     if (in_.flag("gradient_checkpointing", true)) by.recompute.what = ballast::recompute_setting::kind::uniform;
     auto const type = in_.one_of("tuner_type", {"lora", "full", "lora_llm"}),
                older = in_.one_of("train_type", {"lora", "full", "lora_llm"});
@@ -310,7 +319,6 @@ class swift_importer {
                 "system",
                 "use_hf",
                 "galore_*",
-                "attn_impl",
                 "use_logits_to_keep",
                 "split_dataset_ratio",
                 "streaming",

@@ -3,6 +3,7 @@
 #include "readers/setting_table.hpp"
 
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct imported_setting {
   std::string framework;  ///< "Megatron-LM", "ms-swift", "DeepSpeed" or "torchtitan"
   ballast::training_setting setting;
   ballast::transformer model;
+  ballast::time_setting time{};            ///< of `rates` only family and precision; the device has the rest
+  std::string untimed{};                   ///< why it is not told where the time of a step goes; empty: it is
   std::vector<std::string> notes;          ///< what is not modelled, each with the direction of the error
   std::vector<std::string> unread{};       ///< what may say more and is not in the file, each with its line
   std::vector<std::string> passed_over{};  ///< keys that no importer knows
@@ -45,6 +48,9 @@ struct imported_setting {
 [[nodiscard]] imported_setting read_torchtitan_setting(setting_table table, setting_request const& asked);
 
 // What importers share.
+
+/// The note of exchanges that the setting hides and that times by a share of the peak, which settings are ranked by, do not hide.
+inline std::string const in_full_at_share = "at a share of the peak exchanges are counted in full, and the step is too long";
 
 /// The devices: asked for, or given. Throws bad_input.
 [[nodiscard]] std::int64_t gpus_of(setting_table const& table, setting_request const& asked);

@@ -73,9 +73,12 @@ class megatron_importer {
     if (out_.model.experts == 0) return;
     m.expert_tensor = expert_tensor;
     auto const dispatcher = in_.word("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather");
+    auto const gathers = dispatcher == "allgather";
+    if (dispatcher == "flex") out_.time.dispatcher = ballast::token_dispatcher::once;  // DeepEP, or one like it
     if (dispatcher != "alltoall" && m.expert > 1)
       note("moe_token_dispatcher_type " + dispatcher + (in_.has("moe_token_dispatcher_type") ? "" : ", the default,") +
-           " is judged as alltoall: exchanges of tokens are " + (dispatcher == "allgather" ? "too short" : "too long"));
+           " is judged as alltoall" + (gathers ? "" : " at a share of the peak") + ": exchanges of tokens are too " +
+           (gathers ? "short" : "long"));
     if (auto const capacity = in_.decimal_number("moe_expert_capacity_factor")) {
       m.expert_capacity = static_cast<std::int64_t>(*capacity * 1000 + 0.5);
       if (!in_.flag("moe_pad_expert_input_to_capacity"))
@@ -100,7 +103,11 @@ class megatron_importer {
     auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2 || fp16_gradient;
     auto& optimizer = m.optimizer;
     optimizer = ballast::optimizer_named(!short_gradient || (halves && swift_) ? "adam" : "adam-bf16-gradients");
-    if (!halves && !fp16) optimizer = ballast::optimizer_named("adam-fp32");
+    if (!halves && !fp16) {
+      optimizer = ballast::optimizer_named("adam-fp32");
+      out_.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is set";
+    }
+    out_.time.float_reduction = !short_gradient;  // of FSDP
     auto const name = in_.one_of("optimizer", {"adam", "sgd", "muon", "lion", "soap", "adaptive_muon", "dist_muon"});
     auto const momentum = in_.decimal_number("sgd_momentum").value_or(0.9);
     auto const precision_aware = in_.flag("use_precision_aware_optimizer");
@@ -156,8 +163,8 @@ class megatron_importer {
     k.large_cublas = in_.word("environment.CUBLAS_WORKSPACE_CONFIG") == ":4096:8";
     for (auto const* const key : {"fp8_format", "fp4_format", "fp8", "fp4"})
       if (auto const format = in_.word(key); !format.empty()) {
-        k.fp8 = true;
-        note(std::string(key) + " " + format + " is counted in what layers keep; the time is too long");
+        k.fp8 = out_.time.rates.fp8 = true;
+        note(std::string(key) + " " + format + " is counted in what layers keep; at a share of the peak of 16 bits the step is too long");
       }
     if (auto const modules = in_.list("offload_modules"); in_.flag("fine_grained_activation_offloading"))
       for (auto const& name : modules) {
@@ -261,8 +268,7 @@ class megatron_importer {
       in_.refuse(layout.empty() ? "num_layers_per_virtual_pipeline_stage" : ways.end()[-1], "needs several stages");
     if (chunks > 1) by.pipeline.schedule = ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(chunks)};
     auto const mtp = "time and memory are judged without it";
-    if (out_.setting.model.kernels.expert_overlap)
-      note("overlap_moe_expert_parallel_comm is counted in the memory; exchanges are counted in full, and the step is too long");
+    if (out_.setting.model.kernels.expert_overlap) note("overlap_moe_expert_parallel_comm is counted in the memory; " + in_full_at_share);
     note_flag("delay_wgrad_compute", "the memory is too low, the time too long");
     auto const most = in_.number_or("wgrad_deferral_limit", 0, 0);
     if (in_.flag("defer_embedding_wgrad_compute")) {  // 0: all micro-batches but one, which the model of memory takes as the most
@@ -405,19 +411,38 @@ class megatron_importer {
                 "safe_serialization"});
   }
 
+  /// The exchange of gradients and, if states are sharded, of parameters.
+  void read_overlap() {
+    auto const reduce = in_.flag("overlap_grad_reduce"), gather = in_.flag("overlap_param_gather");
+    auto const sharded = out_.setting.model.spread.zero > 0;
+    out_.time.gradient_overlap = reduce && (gather || !sharded);
+    if (reduce) note("overlap_grad_reduce: " + in_full_at_share);
+    if (gather) note("overlap_param_gather: " + in_full_at_share);
+    if (sharded && reduce != gather)
+      note("overlap_grad_reduce and overlap_param_gather are timed together: one alone is as none, and the end of a step too long");
+  }
+
+  void read_graphs() {
+    auto const local = in_.flag("enable_cuda_graph"), external = in_.flag("external_cuda_graph");
+    auto const captures = in_.word("cuda_graph_impl", local || external ? "local" : "none") != "none";
+    auto scope = in_.list("cuda_graph_scope");
+    for (auto const& name : in_.list("cuda_graph_modules")) scope.push_back(name);
+    if (!captures) return;
+    auto const whole = scope.empty() || scope[0].starts_with("full");  // full, full_iteration
+    out_.time.graphs = whole ? ballast::graph_scope::layers : ballast::graph_scope::parts;
+    note("memory of CUDA graphs is not modelled: the memory is too low");
+  }
+
   void read_others() {
-    if (out_.setting.model.kernels.tensor_overlap)
-      note("tp_comm_overlap is counted in the memory; exchanges are counted in full, and the step is too long");
-    for (auto const* const key : {"overlap_grad_reduce", "overlap_param_gather"})
-      note_flag(key, "exchanges are counted in full, and the step is too long");
+    if (out_.setting.model.kernels.tensor_overlap) note("tp_comm_overlap is counted in the memory; " + in_full_at_share);
+    read_overlap();
+    read_graphs();
     if (in_.number_or("tensor_parallel_num_weight_shards", 1) > 1 || in_.number_or("gtp_weight_remat_size", 1) > 1)
       note("weights that are sharded further are not modelled: the memory is too high");
     if (auto const levels = in_.list("hierarchical_context_parallel_sizes"); !levels.empty())
       note("hierarchical_context_parallel_sizes are not modelled: exchanges of context parallelism are too long");
     note_flag("hybrid_context_parallel", "the time is too long");
     for (auto const* const key : {"fsdp_double_buffer"}) note_flag(key, "the memory is too low");
-    if (in_.has_section("cuda_graph") || in_.flag("enable_cuda_graph") || in_.flag("external_cuda_graph"))
-      note("memory of CUDA graphs is not modelled: the memory is too low");
     if (in_.flag("reset_attention_mask") && !swift_)
       note("attention by document is judged as of whole sequences, unless lengths are given: the time is too long");
     in_.ignore({// no effect on memory, time or layout

@@ -102,6 +102,9 @@ class torchtitan_importer {
     if (sharded && replicas > 1)
       note("states are judged as sharded over all ranks, not over one of " + std::to_string(replicas) +
            " groups of them: the memory is too low");
+    out_.time.gathered_context = spread.context > 1;
+    if (in_.word("parallelism.expert_parallel_comm_backend", "standard") != "standard")
+      out_.time.dispatcher = ballast::token_dispatcher::once;
     if (spread.context > 1 && in_.one_of("parallelism.context_parallel_rotate_method", {"allgather", "alltoall"}) == "allgather")
       note("context_parallel_rotate_method allgather is judged as a ring: the memory of gathered keys and values is too low");
     m.expert = degree("expert_parallel_degree");
@@ -118,6 +121,10 @@ class torchtitan_importer {
     m.optimizer = ballast::optimizer_named(dtype == "bfloat16" ? "adam-bf16" : "adam-fp32");
     m.framework = ballast::framework_named("eager");
     m.kernels.stream_pools = true;  // reserved bytes are what a device must have
+    out_.time.attention = ballast::attention_library::flash2;
+    out_.time.float_reduction = in_.word("training.mixed_precision_reduce", "float32") == "float32";
+    if (in_.word("training.mixed_precision_param", "bfloat16") == "float32")
+      out_.untimed = "the rates of kernels are those of 16 and 8 bits, and mixed_precision_param is float32";
     auto const name = in_.word("optimizer.name", "AdamW");
     if (name != "AdamW" && name != "Adam") in_.refuse("optimizer.name", "is not modelled");
     if (in_.flag("optimizer.early_step_in_backward")) note("early_step_in_backward is not modelled: the memory is too high");
@@ -277,14 +284,22 @@ class torchtitan_importer {
   }
 
   void read_others() {
-    if (in_.flag("compile.enable") || in_.flag("training.compile")) note("compile is not modelled: the memory and the time are too high");
-    auto converters = in_.list("model.converters");
-    auto const has_converter = std::find(converters.begin(), converters.end(), "float8") != converters.end();
-    if (has_converter || in_.has_section("quantize.linear.float8") || in_.flag("float8.enable_float8_linear"))
-      note("Float8 is not modelled: the time is too long");
+    auto const compiled = in_.flag("compile.enable") || in_.flag("training.compile");
+    out_.time.rates.family = compiled ? ballast::kernel_family::compiled : ballast::kernel_family::eager;
+    if (compiled) note("compile is not counted in the memory, which is too high; at a share of the peak the step is too long");
+    auto const converters = in_.list("model.converters");
+    auto const converts = std::any_of(converters.begin(), converters.end(), [](auto const& name) {
+      return name.ends_with("float8") || name.ends_with("mx");  // quantize.linear.float8 since mid-2025
+    });
+    auto& fp8 = out_.time.rates.fp8;
+    fp8 = converts || in_.has_section("quantize.linear.float8") || in_.flag("float8.enable_float8_linear");
+    if (fp8) note("Float8: at a share of the peak of 16 bits the step is too long");
     for (auto const* const key :
          {"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel", "compile.enable_async_tensor_parallel"})
-      if (in_.flag(key)) note("asynchronous tensor parallelism is not modelled: exchanges are too long");
+      if (in_.flag(key)) {
+        out_.setting.model.kernels.tensor_overlap = true;  // without effect on the memory of these frameworks
+        note("asynchronous tensor parallelism: " + in_full_at_share);
+      }
     in_.ignore({"job.*",
                 "profiling.*",
                 "metrics.*",
@@ -310,12 +325,10 @@ class torchtitan_importer {
                 "training.deterministic",
                 "training.gc_*",
                 "training.data_parallel_type",
-                "training.mixed_precision_*",
                 "training.tensor_parallel_*",
                 "training.compile",
                 "parallelism.context_parallel_load_balancer",
                 "parallelism.context_parallel_rotate_method",
-                "parallelism.expert_parallel_comm_backend",
                 "parallelism.pipeline_parallel_split_points",
                 "experimental.context_parallel_rotate_method",
                 "experimental.custom_*",
