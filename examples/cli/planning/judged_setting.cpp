@@ -74,7 +74,7 @@ namespace {
   if (better.status != ballast::status::feasible) return "With the same degrees, no cut and no recomputation that was found fits.\n";
   auto const fits = is.status == ballast::status::feasible;
   auto const faster = 1 - better.step_ms() / is.step_ms();
-  auto const text = "With the same degrees, the best cut and recomputation take " + duration(better.step_ms()) + " a step";
+  auto const text = "With the same degrees, the best cut and recomputation found take " + duration(better.step_ms()) + " a step";
   if (!fits) return text + ", and fit.\n";
   return text + (faster > 0 ? ", " + percent(faster) + " less.\n" : ": this setting is as good.\n");
 }

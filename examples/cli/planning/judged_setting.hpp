@@ -26,7 +26,7 @@ struct judged_setting {
   std::vector<ballast::memory_parts> parts;  ///< the memory of each stage, part by part, where tensors are counted
   std::vector<ballast::time_parts> times;    ///< the time of each stage, part by part, where it is modelled, with `given.time`
   bool lower_bound = false;                  ///< whether the memory of the device is so full that a step may take longer
-  ballast::training_plan better;             ///< the best cut and recomputation for the same degrees, stages and micro-batches, or `judged`
+  ballast::training_plan better;  ///< the best cut and recomputation found for the same degrees, stages and micro-batches, or `judged`
   ballast::searched_settings
       best;                ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
   bool is_best = false;    ///< whether `best` has the given degrees, as the search found nothing faster
