@@ -50,18 +50,23 @@ struct attention_rates {
 
 /// @brief Bytes that operators read and write for each value; `backward` is that of the backward pass.
 struct operator_bytes {
-  std::int64_t norm = 4, norm_backward = 6;  ///< per value of the hidden state. Fused: read and write in 16 bits, two reads backward
-  std::int64_t residual = 12;                ///< per value of the hidden state and pass, both additions of a layer together
-  std::int64_t rotary = 4;                   ///< per value of queries and keys, each pass
-  std::int64_t head_norm = 4, head_norm_backward = 6;         ///< per value of queries and keys, if they have norms
-  std::int64_t gated = 6, gated_backward = 10;                ///< activation function with a gate, per inner value
-  std::int64_t plain = 4, plain_backward = 8;                 ///< activation function without a gate, per inner value
-  std::int64_t expert_gated = 6, expert_gated_backward = 10;  ///< activation function of experts, per inner value of a row
-  std::int64_t loss = 10;                                     ///< per logit, each pass
-  std::int64_t fused_loss = 5;                                ///< per logit, each pass, if one kernel computes the loss
-  std::int64_t permutation = 18;                              ///< per value of a routed row, each pass: permute, buffers, sort, unpermute
-  std::int64_t router = 32;                                   ///< per token and expert, each pass
-  std::int64_t all = 1000;                                    ///< thousandths of these bytes that unfused kernels and casts take
+  std::int64_t norm = 4;                    ///< per value of the hidden state. Fused: one read and one write in 16 bits
+  std::int64_t norm_backward = 6;           ///< the same backward: two reads
+  std::int64_t residual = 12;               ///< per value of the hidden state and pass, both additions of a layer together
+  std::int64_t rotary = 4;                  ///< per value of queries and keys, each pass
+  std::int64_t head_norm = 4;               ///< per value of queries and keys, if they have norms
+  std::int64_t head_norm_backward = 6;      ///< the same backward
+  std::int64_t gated = 6;                   ///< activation function with a gate, per inner value
+  std::int64_t gated_backward = 10;         ///< the same backward
+  std::int64_t plain = 4;                   ///< activation function without a gate, per inner value
+  std::int64_t plain_backward = 8;          ///< the same backward
+  std::int64_t expert_gated = 6;            ///< activation function of experts, per inner value of a row
+  std::int64_t expert_gated_backward = 10;  ///< the same backward
+  std::int64_t loss = 10;                   ///< per logit, each pass
+  std::int64_t fused_loss = 5;              ///< per logit, each pass, if one kernel computes the loss
+  std::int64_t permutation = 18;            ///< per value of a routed row, each pass: permute, buffers, sort, unpermute
+  std::int64_t router = 32;                 ///< per token and expert, each pass
+  std::int64_t all = 1000;                  ///< thousandths of these bytes that unfused kernels and casts take
   friend constexpr bool operator==(operator_bytes const&, operator_bytes const&) = default;
 };
 
@@ -80,12 +85,13 @@ struct kernel_rates {
   std::int64_t depth = 300;     ///< k0: a tile is filled and drained in the time of that many products of its depth, twice that in 8
                                 ///< bits [fitted at a round value]
   std::int64_t cast_bytes = 5;  ///< 8 bits: bytes per value cast, transposed and scaled, each pass [fitted at a round value]
-  std::int64_t cast_weight_bytes = 3;                        ///< 8 bits: bytes per weight, in the forward pass [assumed]
-  std::int64_t memory = 791;                                 ///< share of the memory's bandwidth [fitted]; prior 850 [assumed]
-  std::array<attention_rates, 4> attention{};                ///< by `attention_library`
-  std::int64_t stored_scores = 600;                          ///< thousandths of `gemm` that products with stored scores reach [assumed]
-  std::int64_t score_passes = 6, score_passes_backward = 7;  ///< passes over 16-bit scores [assumed]
-  operator_bytes bytes{};  ///< of operators; counts of reads and writes [assumed], the factor of eager kernels [fitted]
+  std::int64_t cast_weight_bytes = 3;          ///< 8 bits: bytes per weight, in the forward pass [assumed]
+  std::int64_t memory = 791;                   ///< share of the memory's bandwidth [fitted]; prior 850 [assumed]
+  std::array<attention_rates, 4> attention{};  ///< by `attention_library`
+  std::int64_t stored_scores = 600;            ///< thousandths of `gemm` that products with stored scores reach [assumed]
+  std::int64_t score_passes = 6;               ///< passes over 16-bit scores [assumed]
+  std::int64_t score_passes_backward = 7;      ///< the same backward [assumed]
+  operator_bytes bytes{};                      ///< of operators; counts of reads and writes [assumed], the factor of eager kernels [fitted]
 
   std::int64_t host = 1'200'000'000;           ///< ps in which the host launches a dense layer, both passes [assumed]; eager 1.5 ms
   std::int64_t host_experts = 10'875'000'000;  ///< ps in which the host launches a layer with experts, both passes [fitted]; prior 8 ms
