@@ -51,8 +51,9 @@ namespace ballast::inline v0_2 {
   auto const n = model.tokens(), values = n * model.body.hidden;
   auto const pixels = e * pixels_of(model);
   auto const table = by.count == tensor_count::table;  // which divides by context parallelism alone
-  if (e < 4)
-    out.add({.name = "pixels in the model's type", .bytes = table ? tensor_bytes{.gathered = pixels} : tensor_bytes{.whole = pixels}});
+  tensor_bytes copied;
+  (table ? copied.gathered : copied.whole) = pixels;
+  if (e < 4) out.add({.name = "pixels in the model's type", .bytes = copied});
   if (!model.pre_norm || table) return out;
   if (counted) {
     detail::eager_counter count{.m = model.body, .by = by};

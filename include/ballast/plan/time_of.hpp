@@ -113,15 +113,18 @@ class stage_timer {
   }
 
  private:
+  /// Parameters of a layer on a device before they are sharded.
+  struct parameter_count {
+    std::int64_t plain = 0, experts = 0;
+  };
   struct kind {
     bool known = false;
     layer_parts parts{};
     layer_pass pass{};
-    std::array<std::int64_t, 2> parameters{};
+    parameter_count parameters{};
   };
 
-  /// Parameters of a layer on a device before they are sharded: plain ones, and those of experts.
-  [[nodiscard]] std::array<std::int64_t, 2> parameters_of(std::int64_t layer) const {
+  [[nodiscard]] parameter_count parameters_of(std::int64_t layer) const {
     auto const groups = layer_parameter_groups(model_, layer);
     auto const split = by_.model.experts();
     return {divide_up(groups.sharded, by_.model.spread.tensor) + groups.replicated,
