@@ -59,7 +59,7 @@ template <index_type Index>
     return sentence("boundaries must be ", chunks + 1, " numbers that rise from 0 to the number of layers, ", layers.size());
   });
   std::vector<std::uint32_t> stage_of;
-  stage_of.reserve(chunks);
+  stage_of.reserve(static_cast<std::size_t>(chunks));
   for (std::uint64_t k = 0; k < chunks; ++k)
     stage_of.push_back(
         static_cast<std::uint32_t>(std::visit([&](auto const& s) { return s.stage_of(k, options.stages); }, options.schedule)));
