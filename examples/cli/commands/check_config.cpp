@@ -65,7 +65,7 @@ struct config_arguments {
   ballast::cluster const on{.device = device, .mfu = arguments.on.utilisation(), .links = {}, .hidden = {}};
   if (arguments.input.files.size() == 1) {
     auto const full = full_step_of(by);
-    return finished(judge(std::move(given), on, full.steps, full.packs));
+    return finished(judge(std::move(given), arguments.on, on, full.steps, full.packs));
   }
   auto rest = arguments.input;
   rest.files.erase(rest.files.begin());
@@ -82,7 +82,7 @@ struct config_arguments {
   sample_lengths const samples(rest, "check-config", options.steps.capacity, options.oversize);
   auto const data = ballast::plan_data(samples.view(), options, given.model);
   auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return finished(judge(std::move(given), on, data.steps, packs));
+  return finished(judge(std::move(given), arguments.on, on, data.steps, packs));
 }
 
 }  // namespace
@@ -110,6 +110,7 @@ void add_check_config(CLI::App& app) {
   add_value(command, "--memory", arguments->memory, some_bytes,
             "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_device(command, arguments->on.device, "v100, a100, h100 (default), h200 or b200");
+  add_rates(command, arguments->on.kernels, arguments->on.calibration);
   add_value(command, "--mfu", arguments->on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments, &command] {

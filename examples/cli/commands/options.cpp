@@ -177,6 +177,11 @@ CLI::Option* add_device(CLI::App& command, std::string& device, std::string cons
   return command.add_option_function<std::string>("--device", [&device](std::string const& text) { device = lower_case(text); }, help);
 }
 
+std::array<CLI::Option*, 2> add_rates(CLI::App& command, std::string& kernels, std::string& calibration) {
+  return {command.add_option("--kernels", kernels, kernels_help),
+          command.add_option("--calibration", calibration, "what calibrate --out wrote: the rates are changed by it")};
+}
+
 void add_input(CLI::App& command, input_arguments& input, std::string const& files) {
   command.add_option("FILE", input.files, files)->required();
   add_value(

@@ -96,15 +96,14 @@ namespace {
 }
 
 /// Where the time of a mean step goes; a note, if it is not modelled.
-void add_times(judged_setting& to, ballast::device const& on) {
+void add_times(judged_setting& to, model_on_device const& of, ballast::device const& on) {
   auto& given = to.given;
-  auto const& m = given.setting.model;
   for (auto const& stage : to.judged.memory) to.lower_bound = to.lower_bound || stage.bytes() > on.memory_bytes / 100 * 92;
-  if (m.moved != ballast::offload::none) given.untimed = "the way of states from and to host memory is not modelled";
-  if (m.language.what != ballast::trained::all) given.untimed = "adapters and frozen weights are not modelled";
+  given.untimed = why_untimed(given);
   try {
     if (given.untimed.empty()) {
-      given.time.rates = ballast::kernels_for(on, given.time.rates.family, given.time.rates.fp8);
+      given.time.rates = kernel_rates_of(of, given.time.rates.family, given.time.rates.fp8);
+      to.rates = rates_in_words(of, given.time.rates);
       to.times = ballast::time_of(given.model, given.setting, on, given.time, to.judged.mean);
       return;
     }
@@ -116,7 +115,7 @@ void add_times(judged_setting& to, ballast::device const& on) {
 
 [[nodiscard]] std::string time_in_words(judged_setting const& of) {
   if (of.times.empty()) return {};
-  auto text = time_table(of.times, of.device, of.given.time.rates);
+  auto text = time_table(of.times, of.rates);
   if (of.given.model.experts > 0) text += "With experts, a release of the framework alone changes this by up to 30 %.\n";
   if (of.lower_bound)
     text += "More than 92 % of the device's memory is taken: the allocator frees and asks again, and this is a lower bound.\n";
@@ -125,7 +124,13 @@ void add_times(judged_setting& to, ballast::device const& on) {
 
 }  // namespace
 
-judged_setting judge(imported_setting given, ballast::cluster const& on, ballast::batching<> const& steps,
+std::string why_untimed(imported_setting const& given) {
+  if (given.setting.model.language.what != ballast::trained::all) return "adapters and frozen weights are not modelled";
+  if (given.setting.model.moved != ballast::offload::none) return "the way of states from and to host memory is not modelled";
+  return given.untimed;
+}
+
+judged_setting judge(imported_setting given, model_on_device const& of, ballast::cluster const& on, ballast::batching<> const& steps,
                      std::vector<ballast::batch_shape> const& packs) {
   judged_setting out{.file = {},
                      .device = std::string(on.device.name),
@@ -133,6 +138,7 @@ judged_setting judge(imported_setting given, ballast::cluster const& on, ballast
                      .judged = {},
                      .parts = {},
                      .times = {},
+                     .rates = {},
                      .better = {},
                      .best = {},
                      .is_best = false,
@@ -144,7 +150,7 @@ judged_setting judge(imported_setting given, ballast::cluster const& on, ballast
   out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, rates, out.judged, hopper);
   if (by.model.framework.count != ballast::tensor_count::table)
     out.parts = ballast::memory_of(out.given.model, by, out.judged.largest, hopper);
-  add_times(out, on.device);
+  add_times(out, of, on.device);
   auto const pack_of = [&](ballast::batch_shape const& batch) {  // of one sequence
     return ballast::batch_shape{.tokens = ballast::divide_up(batch.tokens, by.micro_batch),
                                 .squares = ballast::divide_up(batch.squares, by.micro_batch),
@@ -201,7 +207,7 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                               {"better", nullptr},
                               {"best", nullptr}};
   if (!of.times.empty()) {
-    json["time"] = to_json(of.times, of.device, of.given.time.rates);
+    json["time"] = to_json(of.times, of.rates);
     json["time"]["lower_bound"] = of.lower_bound;
   }
   if (of.better.status == ballast::status::feasible)

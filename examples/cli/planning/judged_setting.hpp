@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "planning/sample_cost.hpp"
 #include "readers/framework_setting.hpp"
+#include "report/time_parts.hpp"
 
 #include <ballast/batching/result.hpp>
 #include <ballast/cost/layer.hpp>
@@ -25,6 +27,7 @@ struct judged_setting {
   ballast::training_plan judged;
   std::vector<ballast::memory_parts> parts;  ///< the memory of each stage, part by part, where tensors are counted
   std::vector<ballast::time_parts> times;    ///< the time of each stage, part by part, where it is modelled, with `given.time`
+  used_rates rates;                          ///< which `times` are modelled with
   bool lower_bound = false;                  ///< whether the memory of the device is so full that a step may take longer
   ballast::training_plan better;  ///< the best cut and recomputation found for the same degrees, stages and micro-batches, or `judged`
   ballast::searched_settings
@@ -34,9 +37,12 @@ struct judged_setting {
   bool mfu_first = false;  ///< whether the time by that share comes first in words, as it was asked for
 };
 
-/// Judges a setting on its micro-batches. The memory of a device is in the setting.
-[[nodiscard]] judged_setting judge(imported_setting given, ballast::cluster const& on, ballast::batching<> const& steps,
-                                   std::vector<ballast::batch_shape> const& packs);
+/// Why the time of a setting is not modelled kernel by kernel; empty: it is.
+[[nodiscard]] std::string why_untimed(imported_setting const& given);
+
+/// Judges a setting on its micro-batches, with rates of `of`. The memory of a device is in the setting.
+[[nodiscard]] judged_setting judge(imported_setting given, model_on_device const& of, ballast::cluster const& on,
+                                   ballast::batching<> const& steps, std::vector<ballast::batch_shape> const& packs);
 
 [[nodiscard]] nlohmann::ordered_json to_json(judged_setting const& of);
 [[nodiscard]] std::string in_words(judged_setting const& of);

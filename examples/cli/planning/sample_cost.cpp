@@ -5,10 +5,12 @@
 #include "nearest.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/json_document.hpp"
+#include "readers/kernel_rates.hpp"
 #include "readers/model_config.hpp"
 #include "readers/timings.hpp"
 
 #include <ballast/core/checked.hpp>
+#include <ballast/cost/calibrated_rates.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
@@ -176,6 +178,19 @@ std::string device_in_words(std::string const& device, double mfu) {
   char share[32];
   (void)std::snprintf(share, sizeof share, "%.4g", 100 * mfu);
   return device + " at " + share + " % of its dense bfloat16 peak";
+}
+
+ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_family family, bool fp8) {
+  auto rates = ballast::kernels_for(device_of(on.device), family, fp8);
+  if (!on.kernels.empty()) rates = read_kernel_rates(file_bytes(on.kernels).view(), shown_name(on.kernels), rates);
+  if (on.calibration.empty()) return rates;
+  return ballast::calibrated(rates, read_step_calibration(file_bytes(on.calibration).view(), shown_name(on.calibration)));
+}
+
+used_rates rates_in_words(model_on_device const& on, ballast::kernel_rates const& rates) {
+  return {.name = on.kernels.empty() ? rates_name(on.device, rates) : shown_name(on.kernels),
+          .nearest = std::string(rates.nearest),
+          .calibration = on.calibration.empty() ? "" : shown_name(on.calibration)};
 }
 
 timed_cost modelled_cost(model_on_device const& on) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "report/time_parts.hpp"
+
 #include <ballast/core/concepts.hpp>
 #include <ballast/cost/device.hpp>
+#include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_setting.hpp>
@@ -21,6 +24,7 @@ namespace ballast_cli {
 struct model_on_device {
   std::string model = "llama-3.1-8b", device = "h100";
   std::optional<double> mfu;  ///< share of the device's peak; none: 0.4 or, with levels, what the model of times was fitted with
+  std::string kernels = {}, calibration = {};  ///< files of rates and of what measured steps say of them; empty: none
 
   [[nodiscard]] double utilisation() const { return mfu.value_or(0.4); }
 };
@@ -62,6 +66,11 @@ struct named_model {
 [[nodiscard]] std::string own_device(double tflops, std::int64_t memory, std::int64_t memory_bandwidth, std::int64_t bandwidth);
 /// "h100 at 40 % of its dense bfloat16 peak".
 [[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
+
+/// What kernels of a family reach on the device, with the files of the options. Throws bad_input, and invalid_input as `kernels_for`.
+[[nodiscard]] ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_family family, bool fp8);
+/// Which these are, in words.
+[[nodiscard]] used_rates rates_in_words(model_on_device const& on, ballast::kernel_rates const& rates);
 
 /// The cost of tokens. Throws bad_input.
 [[nodiscard]] timed_cost modelled_cost(model_on_device const& on);

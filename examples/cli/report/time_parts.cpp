@@ -32,30 +32,33 @@ constexpr std::array time_lines{time_line{"gemm", "matrix products", &ballast::t
 
 [[nodiscard]] double ms_of_ps(std::int64_t picoseconds) { return static_cast<double>(picoseconds) / 1e9; }
 
-/// As `kernels_named` takes it.
-[[nodiscard]] std::string rates_name(std::string_view device, ballast::kernel_rates const& rates) {
+}  // namespace
+
+std::string rates_name(std::string_view device, ballast::kernel_rates const& rates) {
   constexpr std::array<char const*, 3> kinds{"-te", "-compile", "-eager"};
   return std::string(device) + kinds[static_cast<std::size_t>(rates.family)] + (rates.fp8 ? "-fp8" : "-bf16");
 }
 
-}  // namespace
-
-nlohmann::ordered_json to_json(std::vector<ballast::time_parts> const& stages, std::string_view device,
-                               ballast::kernel_rates const& rates) {
+nlohmann::ordered_json to_json(std::vector<ballast::time_parts> const& stages, used_rates const& rates) {
   auto const& of = ballast::slowest_of(stages);
   nlohmann::ordered_json parts;
   for (auto const& l : time_lines) parts[l.key] = ms_of_ps(of.*l.value);
-  nlohmann::ordered_json json{
-      {"rates", rates_name(device, rates)}, {"nearest", nullptr}, {"stage", &of - stages.data()}, {"step_ms", ms_of_ps(of.total())}};
+  nlohmann::ordered_json json{{"rates", rates.name},
+                              {"nearest", nullptr},
+                              {"calibration", nullptr},
+                              {"stage", &of - stages.data()},
+                              {"step_ms", ms_of_ps(of.total())}};
   if (!rates.nearest.empty()) json["nearest"] = rates.nearest;
+  if (!rates.calibration.empty()) json["calibration"] = rates.calibration;
   json["parts_ms"] = std::move(parts);
   return json;
 }
 
-std::string time_table(std::vector<ballast::time_parts> const& stages, std::string_view device, ballast::kernel_rates const& rates) {
+std::string time_table(std::vector<ballast::time_parts> const& stages, used_rates const& rates) {
   auto const& of = ballast::slowest_of(stages);
-  auto text = "Where the time of a step goes, modelled from kernels at the rates " + rates_name(device, rates);
-  if (!rates.nearest.empty()) text += ", those of the nearest device that is known, " + std::string(rates.nearest);
+  auto text = "Where the time of a step goes, modelled from kernels at the rates " + rates.name;
+  if (!rates.nearest.empty()) text += ", those of the nearest device that is known, " + rates.nearest;
+  if (!rates.calibration.empty()) text += ", calibrated by " + rates.calibration;
   if (stages.size() > 1) text += ", on stage " + std::to_string(&of - stages.data()) + ", which waits least";
   text += ":\n";
   auto const total = ms_of_ps(of.total());
