@@ -33,7 +33,7 @@ measured_step step_of(std::int64_t sequences) {
 double ms_of(transformer const& model, measured_step const& s, kernel_rates const& rates) {
   auto with = s.with;
   with.rates = rates;
-  return static_cast<double>(time_of(model, s.by, device_named("h100"), with, s.batch).front().total()) * 1e-9;
+  return static_cast<double>(time_of(model, s.by, device_named("h100"), with, s.batch).front().total()) / 1e9;
 }
 
 TEST_CASE("calibrate_steps: steps of known rates give their factors back, nearly", "[calibrate_steps]") {

@@ -45,7 +45,7 @@ template <class = when_called>
                                         step_calibration const& by = {}) {
   auto with = step.with;
   with.rates = calibrated(with.rates, by);
-  return static_cast<double>(time_of(model, step.by, on, with, step.batch).front().total()) * 1e-9;
+  return static_cast<double>(time_of(model, step.by, on, with, step.batch).front().total()) / 1e9;
 }
 
 namespace detail {
