@@ -134,6 +134,10 @@ TEST_CASE("calibrate_steps: times that are no milliseconds of the setting are re
   auto const& model = transformer_preset("qwen3-30b-a3b");
   std::vector<measured_step> steps{step_of(1)};
   CHECK(refusal([&] { return calibrate_steps<>(model, device_named("h100"), steps); }).find("timings[0]") != std::string::npos);
+  steps.push_back(step_of(4));
+  steps[0].ms = 60'000;
+  CHECK(refusal([&] { return calibrate_steps<>(model, device_named("h100"), steps); }).find("timings[1]") != std::string::npos);
+  steps.resize(1);
   steps[0].ms = ms_of(model, steps[0], steps[0].with.rates) / 1000;  // seconds
   CHECK(refusal([&] { return calibrate_steps<>(model, device_named("h100"), steps); }) ==
         "the measured steps take 1 thousandths of the modelled time: check the setting, the device and the unit, milliseconds");

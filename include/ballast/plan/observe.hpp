@@ -165,11 +165,11 @@ class step_observer {
   [[nodiscard]] std::vector<measured_step> steps_of(training_setting const& by, time_setting const& with) const
     requires std::same_as<std::tuple<Terms...>, std::tuple<token_cost, full_pairs>>
   {
-    std::vector<measured_step> out;
     units_type const weights{1};
     auto const rows = steps_.equations(weights);
-    if (rows.empty()) return out;
     auto const stages = steps_.options.synchronisation == synchronisation::pipeline ? steps_.options.stages : 1;
+    std::vector<measured_step> out;
+    if (rows.empty()) return out;
     for (auto const& [work, ms] : detail::without_outliers(rows, weights)) {
       auto& step = out.emplace_back(measured_step{.by = by, .with = with, .batch = {}, .ms = ms});
       step.by.micro_batches = std::llround(work[2] * static_cast<double>(stages)) - static_cast<std::int64_t>(stages - 1);
