@@ -63,7 +63,7 @@ calibrated_steps calibrate_rows(std::vector<step_time_row> const& rows, std::str
       if (model && *model != given.model)
         throw bad_input(path + ": has another model than line " + std::to_string(rows.front().line) + "; a calibration is for one");
       model = given.model;
-      given.time.rates = kernel_rates_of(on, given.time.rates.family, given.time.rates.fp8);
+      given.time.rates = kernel_rates_of(on, ballast::kernels_for(device, given.time.rates.family, given.time.rates.fp8));
       auto const tokens = row.tokens.value_or(given.setting.micro_batch * given.setting.sequence);
       steps.push_back({.by = given.setting,
                        .with = given.time,

@@ -102,7 +102,7 @@ void add_times(judged_setting& to, model_on_device const& of, ballast::device co
   given.untimed = why_untimed(given);
   try {
     if (given.untimed.empty()) {
-      given.time.rates = kernel_rates_of(of, given.time.rates.family, given.time.rates.fp8);
+      given.time.rates = kernel_rates_of(of, ballast::kernels_for(on, given.time.rates.family, given.time.rates.fp8));
       to.rates = rates_in_words(of, given.time.rates);
       to.times = ballast::time_of(given.model, given.setting, on, given.time, to.judged.mean);
       return;

@@ -180,8 +180,8 @@ std::string device_in_words(std::string const& device, double mfu) {
   return device + " at " + share + " % of its dense bfloat16 peak";
 }
 
-ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_family family, bool fp8) {
-  auto rates = ballast::kernels_for(device_of(on.device), family, fp8);
+ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_rates const& otherwise) {
+  auto rates = otherwise;
   if (!on.kernels.empty()) rates = read_kernel_rates(file_bytes(on.kernels).view(), shown_name(on.kernels), rates);
   if (on.calibration.empty()) return rates;
   return ballast::calibrated(rates, read_step_calibration(file_bytes(on.calibration).view(), shown_name(on.calibration)));

@@ -67,8 +67,8 @@ struct named_model {
 /// "h100 at 40 % of its dense bfloat16 peak".
 [[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
 
-/// What kernels of a family reach on the device, with the files of the options. Throws bad_input, and invalid_input as `kernels_for`.
-[[nodiscard]] ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_family family, bool fp8);
+/// `otherwise`, changed by the files of the options. Throws bad_input.
+[[nodiscard]] ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_rates const& otherwise);
 /// Which these are, in words.
 [[nodiscard]] used_rates rates_in_words(model_on_device const& on, ballast::kernel_rates const& rates);
 
