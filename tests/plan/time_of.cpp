@@ -203,7 +203,7 @@ TEST_CASE("time_of: what is out of range, or takes too long, is refused") {
   CHECK(refusal([&] { return time_of(model, by, slow, {.rates = kernels_for(slow)}); }) == "a step takes 2^61 picoseconds or more");
   with.imbalance = 999;
   CHECK(refusal([&] { return time_of(model, alone(4096, 1), on, with); }) == "imbalance = 999 must be in [1000, 1000000]");
-  CHECK(refusal([&] { return linear_layer_time(model, 0, {}, on, {}, {}, 4096, 5000); }) == "most = 5000 must be in [8192, 16777216]");
+  CHECK(refusal([&] { return linear_layer_time(model, 0, {}, on, {}, {}, {4096, 5000}); }) == "most = 5000 must be in [8192, 16777216]");
 }
 
 }  // namespace test_plan_time_of

@@ -40,7 +40,6 @@ struct config_arguments {
   auto const name = shown_name(file);
   auto const finished = [&](judged_setting out) {
     out.file = name;
-    out.mfu_first = arguments.on.mfu.has_value();
     return out;
   };
   auto asked = arguments.asked;
@@ -62,7 +61,7 @@ struct config_arguments {
   auto& by = given.setting;
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
-  ballast::cluster const on{.device = device, .mfu = arguments.on.utilisation(), .links = {}, .hidden = {}};
+  ballast::cluster const on{.device = device, .mfu = arguments.on.mfu, .time = {}, .links = {}, .hidden = {}};
   if (arguments.input.files.size() == 1) {
     auto const full = full_step_of(by);
     return finished(judge(std::move(given), on, full.steps, full.packs));
@@ -110,7 +109,8 @@ void add_check_config(CLI::App& app) {
   add_value(command, "--memory", arguments->memory, some_bytes,
             "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_device(command, arguments->on.device, "v100, a100, h100 (default), h200 or b200");
-  add_value(command, "--mfu", arguments->on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
+  add_value(command, "--mfu", arguments->on.mfu, share,
+            "share of the device's peak that all work reaches; without it, kernels are timed one by one");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments, &command] {
     if (arguments->input.files.size() == 1)

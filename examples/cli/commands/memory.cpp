@@ -159,7 +159,7 @@ void add_memory(CLI::App& app) {
                       reader_of_snapshot(command, snapshot->as<std::string>()));
     auto const model = model_of(arguments->on.model);
     auto const asked = asked_setting(*arguments, model);
-    ballast::cluster const on{.device = device_of(arguments->on.device), .mfu = arguments->on.utilisation(), .links = {}, .hidden = {}};
+    ballast::cluster const on{.device = device_of(arguments->on.device), .mfu = arguments->on.mfu, .time = {}, .links = {}, .hidden = {}};
     auto const of = answer_of(model, asked, on);
     arguments->json ? print_json(memory_json(asked, of)) : write_standard_output(memory_in_words(*arguments, model, asked, of));
   });

@@ -43,7 +43,7 @@ namespace {
 }
 
 [[nodiscard]] ballast::cluster cluster_of(model_request const& asked, model_on_device const& on) {
-  return {.device = device_of(on.device), .mfu = on.utilisation(), .links = {}, .hidden = asked.hidden};
+  return {.device = device_of(on.device), .mfu = on.mfu, .time = {}, .links = {}, .hidden = asked.hidden};
 }
 
 void require_one(ballast::searched_settings const& found, ballast::search_options const& o, std::string const& title) {

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,13 @@ struct judged_setting {
   bool lower_bound = false;                  ///< whether the memory of the device is so full that a step may take longer
   ballast::training_plan better;  ///< the best cut and recomputation found for the same degrees, stages and micro-batches, or `judged`
   ballast::searched_settings
-      best;                ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
-  bool is_best = false;    ///< whether `best` has the given degrees, as the search found nothing faster
-  double mfu = 0;          ///< share of the device's peak in all times but `times`
-  bool mfu_first = false;  ///< whether the time by that share comes first in words, as it was asked for
+      best;              ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
+  bool is_best = false;  ///< whether `best` has the given degrees, as the search found nothing faster
+  std::optional<double> mfu = {};  ///< share of the device's peak in all times but `times`; none: kernels are timed
 };
 
 /// Judges a setting on its micro-batches. The memory of a device is in the setting.
-[[nodiscard]] judged_setting judge(imported_setting given, ballast::cluster const& on, ballast::batching<> const& steps,
+[[nodiscard]] judged_setting judge(imported_setting given, ballast::cluster const& devices, ballast::batching<> const& steps,
                                    std::vector<ballast::batch_shape> const& packs);
 
 [[nodiscard]] nlohmann::ordered_json to_json(judged_setting const& of);

@@ -183,9 +183,15 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
   auto const known = model_named(on.model);
   auto const images = known.images && measures > 1;
   auto const by = setting_for(asked.setting, shape.ranks, known.language, on.model);
-  rated_layers model{.layers = images ? ballast::layers_of(*known.images, by) : ballast::layers_of(known.language, by),
-                     .rates = ballast::rates_of({.device = device, .mfu = on.utilisation(), .links = {}, .hidden = asked.hidden},
-                                                by.spread.tensor * by.spread.data),
+  ballast::cluster const devices{.device = device, .mfu = on.mfu, .time = {}, .links = {}, .hidden = asked.hidden};
+  ballast::batch_shape full{
+      .tokens = shape.capacity, .squares = shape.capacity * (std::min)(shape.capacity, std::int64_t{4096}), .tiles = 0};
+  if (images) full.tiles = (std::max)(full.tokens / known.images->projector.tokens, std::int64_t{1});
+  auto chain = images ? ballast::chain_of(*known.images, by, devices, full, (std::max)(asked.stages, std::uint64_t{1}))
+                      : ballast::chain_of(known.language, by, devices, full, (std::max)(asked.stages, std::uint64_t{1}));
+  rated_layers model{.layers = std::move(chain.layers),
+                     .rates = std::move(chain.rates),
+                     .devices = devices,
                      .setting = by,
                      .shape = known.language,
                      .capacity = shape.capacity,
@@ -212,7 +218,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   auto const hopper = is_hopper(device_of(on.device));
   out.runs = out.model.setting && out.model.shape && !out.model.images
                  ? ballast::compare_training(data, others, *out.model.shape, setting_of(out.model, options, data.steps.micro_batches),
-                                             out.model.rates, hopper)
+                                             out.model.devices)
                  : ballast::compare_training(data, others, out.model.layers, options, out.model.rates);
   if (out.runs.planned.status != ballast::status::feasible) {
     auto const& lack = out.runs.planned.shortage;

@@ -159,7 +159,10 @@ std::string own_device(double tflops, std::int64_t memory, std::int64_t memory_b
                 .memory_bytes = memory,
                 .memory_bandwidth = memory_bandwidth,
                 .link_bandwidth = bandwidth,
-                .network_bandwidth = bandwidth / 2};  // one direction of the same link
+                .network_bandwidth = bandwidth / 2,  // one direction of the same link
+                .multiprocessors = tflops < 600    ? 108
+                                   : tflops < 1500 ? 132
+                                                   : 148};  // of an A100, an H100, a B200
   return at->first;
 }
 

@@ -53,15 +53,9 @@ class stage_timer {
  public:
   stage_timer(transformer const& model, training_setting const& by, device const& on, time_setting const& with, batch_shape const& batch)
       : model_(model), by_(by), on_(on), with_(with), batch_(batch), links_(links_of(on)) {
-    if (model.vocabulary == 0) return;
-    auto const& rates = with.rates;
-    auto const tokens = divide_up(batch.tokens, by.model.spread.context), logits = divide_up(model.vocabulary, by.model.spread.tensor);
-    auto const product = matrix_time(tokens, logits, model.hidden, on, rates, false, 1, rates.head);
-    auto const each = by.model.loss.how == head_loss::kind::fused ? rates.bytes.fused_loss : rates.bytes.loss;
-    auto const bytes = checked(tokens) * checked(logits) * checked(each);
-    require(bytes.fits(), [] { return std::string("the loss moves 2^63 bytes or more"); });
-    head_.gemm = product.both();
-    head_.memory = 2 * memory_time(bytes.value, on, rates);
+    auto const head = head_time(model, by.model, on, with, batch.tokens);
+    head_.gemm = head.gemm.both();
+    head_.memory = head.memory.both();
   }
 
   /// One micro-batch on a stage.
@@ -90,14 +84,14 @@ class stage_timer {
     auto const stages = static_cast<std::int64_t>(by_.pipeline.stages), t = spread.tensor;
     std::int64_t plain = 0, experts = 0;
     for (std::int64_t l = 0; l < model_.layers; ++l) {
-      auto const [dense, routed] = parameters_of(l);
+      auto const [dense, routed] = parameters_on_device(model_, l, by_.model);
       plain += dense;
       experts += routed;
     }
     auto const matrix = model_.vocabulary * model_.hidden / t;
     plain = plain / stages + matrix * (stages > 1 || model_.tied ? 1 : 2);
     experts /= stages;
-    auto const over = expert_group();
+    auto const over = expert_group(by_.model);
     std::int64_t exchange = 0;
     if (spread.zero < 2) {
       for (auto const each : {4, 2}) {
@@ -113,29 +107,12 @@ class stage_timer {
   }
 
  private:
-  /// Parameters of a layer on a device before they are sharded.
-  struct parameter_count {
-    std::int64_t plain = 0, experts = 0;
-  };
   struct kind {
     bool known = false;
     layer_parts parts{};
     layer_pass pass{};
-    parameter_count parameters{};
+    device_parameters parameters{};
   };
-
-  [[nodiscard]] parameter_count parameters_of(std::int64_t layer) const {
-    auto const groups = layer_parameter_groups(model_, layer);
-    auto const split = by_.model.experts();
-    return {divide_up(groups.sharded, by_.model.spread.tensor) + groups.replicated,
-            divide_up(groups.experts, split.expert * split.expert_tensor)};
-  }
-  /// The ranks that have the same experts.
-  [[nodiscard]] rank_group expert_group() const {
-    auto const split = by_.model.experts();
-    auto const apart = split.expert * split.expert_tensor;
-    return {by_.model.spread.tensor * by_.model.spread.data / apart, apart};
-  }
 
   static void add(time_parts& to, time_parts const& more) {
     constexpr std::array fields{&time_parts::gemm,     &time_parts::experts,   &time_parts::attention, &time_parts::memory,
@@ -167,7 +144,7 @@ class stage_timer {
       k.known = true;
       k.parts = parts_of_layer(model_, layer, by_.model, on_, with_, batch_);
       k.pass = overlapped(k.parts, model_, by_.model, with_);
-      k.parameters = parameters_of(layer);
+      k.parameters = parameters_on_device(model_, layer, by_.model);
     }
     time_parts out{.gemm = k.parts.gemm.both(),
                    .experts = k.parts.experts.both(),
@@ -191,7 +168,7 @@ class stage_timer {
     auto gather = ring_time(2 * plain, all, links_, rates),
          scatter = ring_time((with_.float_reduction ? 4 : 2) * plain, all, links_, rates);
     if (experts > 0) {
-      auto const more = ring_time(2 * experts, expert_group(), links_, rates);
+      auto const more = ring_time(2 * experts, expert_group(by_.model), links_, rates);
       gather += more;
       scatter += more;
     }
