@@ -72,8 +72,7 @@ struct memory_arguments {
   auto text = name_of_language_part(a.on.model) + " of " + grouped(static_cast<std::uint64_t>(ballast::parameters(model))) +
               " parameters on " + counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + a.on.device + "), " +
               counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(by.sequence)) +
-              " tokens in a micro-batch.\n" + ballast_cli::in_words(by.model, ballast::hidden_share{}) + "\n" + parts_table(of.stages) +
-              "\n";
+              " tokens in a micro-batch.\n" + ballast_cli::in_words(by.model, {}) + "\n" + parts_table(of.stages) + "\n";
   auto const stage = std::to_string(&most - of.stages.data());
   text += (most.peak() <= memory ? "It fits: stage " : "It does not fit: stage ") + stage + " needs " + many_bytes(most.peak()) + " of " +
           many_bytes(memory) + ". ";
@@ -93,7 +92,7 @@ struct memory_arguments {
   for (auto const& s : of.stages) stages.push_back(ballast_cli::to_json(s));
   for (auto const& c : of.changes) changes.push_back({{"change", c.what}, {"saved_bytes", c.saved}, {"slower", c.slower}});
   auto const peak = ballast::largest_of(of.stages).peak();
-  return {{"setting", ballast_cli::to_json(by.model, ballast::hidden_share{})},
+  return {{"setting", ballast_cli::to_json(by.model, {})},
           {"peak_bytes", peak},
           {"memory_bytes", by.pipeline.memory},
           {"fits", peak <= by.pipeline.memory},

@@ -108,6 +108,11 @@ namespace {
   return on;
 }
 
+/// By a share of the peak, no exchange is hidden; kernels say it themselves.
+[[nodiscard]] std::optional<ballast::hidden_share> hidden_of(judged_setting const& of) {
+  return of.mfu ? std::optional(ballast::hidden_share{}) : std::nullopt;
+}
+
 /// Where the time of a mean step goes; a note, if it is not modelled.
 void add_times(judged_setting& to, ballast::device const& on) {
   auto& given = to.given;
@@ -191,7 +196,7 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
   nlohmann::ordered_json json{{"framework", of.given.framework},
                               {"parameters", ballast::parameters(of.given.model)},
                               {"gpus", by.gpus()},
-                              {"setting", to_json(by.model, ballast::hidden_share{})},
+                              {"setting", to_json(by.model, hidden_of(of))},
                               {"stages", by.pipeline.stages},
                               {"chunks", by.chunks()},
                               {"schedule", schedule_name(of.given)},
@@ -247,7 +252,7 @@ std::string in_words(judged_setting const& of) {
           counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of up to " +
           counted(static_cast<std::uint64_t>(by.sequence), "token") + " in a step; all ranks train " +
           counted(static_cast<std::uint64_t>(by.global_batch()), "sequence") + ".\n" + again_in_words(by.recompute) + ". " +
-          in_words(by.model, ballast::hidden_share{}) + "\n";
+          in_words(by.model, hidden_of(of)) + "\n";
   auto const names = names_in(of);
   std::vector<stage_line> lines;
   for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));
@@ -264,7 +269,8 @@ std::string in_words(judged_setting const& of) {
             (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".\n";
   auto const by_kernels = time_in_words(of);
   text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") +
-          (of.mfu ? formatted("At %.4g %% of the device's peak", 100 * *of.mfu) : std::string("Simulated with the times of its kernels")) +
+          (of.mfu ? formatted("At %.4g %% of the 16-bit peak, with all exchanges in full", 100 * *of.mfu)
+                  : std::string("Simulated with the times of its kernels")) +
           ", a step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
           " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
   for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";

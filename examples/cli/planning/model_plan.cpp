@@ -81,6 +81,11 @@ using ballast::recomputation;
           .ms_per_micro_batch = once / stages};
 }
 
+/// Kernels say themselves what of exchanges is hidden.
+[[nodiscard]] std::optional<ballast::hidden_share> hidden_of(rated_layers const& model) {
+  return model.devices.mfu ? std::optional(model.rates.hidden) : std::nullopt;
+}
+
 /// The work of a token in a forward and backward pass, over that where all parameters are trained: three times the forward pass.
 [[nodiscard]] double share_of_passes(rated_layers const& model) {
   std::int64_t forward = 0, backward = 0;
@@ -290,7 +295,7 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
                               {"megatron_loss", nullptr},
                               {"deepspeed", nullptr}};
   if (plan.stage_of.size() == training.memory.size()) json["deepspeed"] = cuts;
-  if (plan.model.setting) json["setting"] = to_json(*plan.model.setting, plan.model.rates.hidden);
+  if (plan.model.setting) json["setting"] = to_json(*plan.model.setting, hidden_of(plan.model));
   if (plan.layout && plan.megatron.status == ballast::status::feasible) json["megatron_loss"] = plan.megatron.bottleneck.gap();
   return json;
 }
@@ -304,7 +309,7 @@ std::string in_words(planned_model const& plan) {
               (cut.bottleneck.optimal() ? std::string("no plan takes less")
                                         : "no plan takes less than " + duration(ms(cut.bottleneck.lower_bound))) +
               ".\n";
-  if (plan.model.setting) text += in_words(*plan.model.setting, plan.model.rates.hidden);
+  if (plan.model.setting) text += in_words(*plan.model.setting, hidden_of(plan.model));
   text += "\n";
   auto const names = layer_names(plan.model);
   std::vector<stage_line> lines;
