@@ -28,7 +28,8 @@ struct result : ballast_test::timed_result {
 
 /// FLOPs at 40 % of the 16-bit peak, exchanges at the rates of the datasheet, and the bubble of the schedule.
 double simple_count(ballast_test::timed_question const& asked) {
-  auto const judged = ballast::judge_setting(asked.model, asked.by, {.device = asked.on, .mfu = 0.4, .links = {}, .hidden = {}});
+  auto const judged =
+      ballast::judge_setting(asked.model, asked.by, {.device = asked.on, .mfu = 0.4, .time = {}, .links = {}, .hidden = {}});
   return asked.tokens_per_second(std::llround(judged.step_ms() * 1e9));
 }
 

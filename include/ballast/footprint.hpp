@@ -23,6 +23,7 @@
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/footprint/parameter_sharing.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>
+#include <ballast/footprint/timed_layers.hpp>
 #include <ballast/footprint/trainable.hpp>
 #include <ballast/footprint/trainers.hpp>
 #include <ballast/footprint/training_graph.hpp>

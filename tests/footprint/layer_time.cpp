@@ -6,7 +6,9 @@
 #include "support/catch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace test_footprint_layer_time {
@@ -51,12 +53,14 @@ TEST_CASE("linear_layer_time: close to the full evaluation from 4K to 64K tokens
     CAPTURE(r.model, r.rates);
     auto const model = transformer_preset(r.model);
     time_setting with{.rates = kernels_named(r.rates)};
-    auto const linear = linear_layer_time(model, 0, r.by, on, with, {recompute_module::mlp}, 4096, 65536, units);
-    auto const both = [&](auto field) { return static_cast<double>(linear.forward.*field + linear.backward.*field) / units; };
+    std::array const modules{module_set{recompute_module::core_attention}, module_set{recompute_module::mlp}};
+    auto const linear = linear_layer_time(model, 0, r.by, on, with, modules, {}, units);
+    auto const forward = linear.forward + linear.forward_exchange, backward = linear.backward + linear.backward_exchange;
+    auto const both = [&](auto field) { return static_cast<double>(forward.*field + backward.*field) / units; };
     if (r.a_us > 0) {
-      CHECK(std::fabs(both(&linear_time::per_batch) / 1e6 - r.a_us) < 45);
-      CHECK(std::fabs(both(&linear_time::per_token) / 1e3 / r.b_ns - 1) < 0.01);
-      CHECK(std::fabs(both(&linear_time::per_square) / r.c_ps - 1) < 0.01);
+      CHECK(std::fabs(both(&batch_cost::per_batch) / 1e6 - r.a_us) < 45);
+      CHECK(std::fabs(both(&batch_cost::per_token) / 1e3 / r.b_ns - 1) < 0.01);
+      CHECK(std::fabs(both(&batch_cost::per_square) / r.c_ps - 1) < 0.01);
     }
     auto const host = with.rates;
     with.rates.host = with.rates.host_experts = 0;
@@ -70,9 +74,12 @@ TEST_CASE("linear_layer_time: close to the full evaluation from 4K to 64K tokens
         auto const parts = parts_of_layer(model, 0, r.by, on, with, batch);
         auto const pass = overlapped(parts, model, r.by, with);
         CAPTURE(tokens, length);
-        CHECK(error(linear.forward(batch) + linear.backward(batch), pass.time.both()) < r.within);
-        CHECK(error(linear.full(batch), recompute_time(parts, pass, again::full)) < r.within);
+        CHECK(error(forward(batch) + backward(batch), pass.time.both()) < r.within);
+        CHECK(error(forward(batch), recompute_time(parts, pass, again::full)) < r.within);
         CHECK(error(linear.products(batch), recompute_time(parts, pass, again::products)) < 2 * r.within);
+        for (std::size_t i = 0; i < modules.size(); ++i)
+          if (auto const exact = recompute_time(parts, pass, again::modules, modules[i]); exact > 0)
+            CHECK(error(linear.modules[i](batch), exact) < 2 * r.within);
       }
     CHECK(linear.least.forward >=
           units *

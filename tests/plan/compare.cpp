@@ -73,7 +73,7 @@ TEST_CASE("compare_training: each plan has its own stages, as plan_training make
   auto const rates = rates_of({}, 2);
   auto const compared = [&](std::int64_t memory) { return compare_training(plan, others, layers, {.stages = 2, .memory = memory}, rates); };
   auto const roomy = compared(std::int64_t{80} << 30);
-  auto const alone = plan_training(plan, {.stages = 2, .memory = std::int64_t{80} << 30}, model, {}, {.spread = {.data = 2}});
+  auto const alone = plan_training(plan, {.stages = 2, .memory = std::int64_t{80} << 30}, model, {.mfu = 0.4}, {.spread = {.data = 2}});
   CHECK(roomy.planned.steps == alone.steps);
   for (auto const* const run : {&roomy.planned, &roomy.naive, &roomy.usual}) {
     REQUIRE(run->status == status::feasible);

@@ -112,15 +112,14 @@ TEST_CASE("improve_setting: never behind the setting, whatever it interleaves, c
       by.boundaries = cut_by_layers(small, layers);
     }
     auto const full = full_step_of(by);
-    auto const rates = rates_of(h100, by.model.spread.tensor * by.model.spread.data);
-    auto const judge = [&] { return judge_setting<std::uint32_t>(full.steps, full.packs, small, by, rates); };
+    auto const judge = [&] { return judge_setting<std::uint32_t>(full.steps, full.packs, small, by, h100); };
     if (between(0, 2, draw) > 0) {  // just enough, or a little too little
       by.pipeline.memory = 0;
       for (auto const& m : judge().memory) by.pipeline.memory = (std::max)(by.pipeline.memory, m.bytes());
       by.pipeline.memory -= by.pipeline.memory / 50 * between(0, 1, draw);
     }
     auto const judged = judge();
-    auto const best = improve_setting<std::uint32_t>(full.steps, full.packs, small, by, rates, judged);
+    auto const best = improve_setting<std::uint32_t>(full.steps, full.packs, small, by, h100, judged);
     if (judged.status == status::feasible) {
       REQUIRE(best.status == status::feasible);
       REQUIRE(best.time.value <= judged.time.value);

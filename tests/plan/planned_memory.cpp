@@ -113,12 +113,11 @@ TEST_CASE("planned memory: what is planned fits as memory_of counts it, and so d
     CAPTURE(seed);
     auto [model, by] = draw_training(seed);
     auto const full = full_step_of(by);
-    auto const rates = rates_of(h100, by.model.spread.tensor * by.model.spread.data);
     by.pipeline.memory = largest_of(memory_of(model, by)).peak();  // just enough for the drawn cut and recomputation, or any other number
     auto const exact = seed % 2 == 0;
     if (!exact) by.pipeline.memory = by.pipeline.memory / 64 * static_cast<std::int64_t>(32 + seed * 7 % 49);
     // nothing was judged, so this is the plan
-    auto const plan = improve_setting<std::uint32_t>(full.steps, full.packs, model, by, rates, {});
+    auto const plan = improve_setting<std::uint32_t>(full.steps, full.packs, model, by, h100, {});
     if (plan.status != status::feasible) {
       ++refused;
       if (by.chunks() == 1) CHECK(plan.shortage.needed > by.pipeline.memory);
@@ -142,7 +141,7 @@ TEST_CASE("planned memory: what is planned fits as memory_of counts it, and so d
     REQUIRE(nearest_megatron_recompute(plan, model, by).status == status::feasible);
     auto const exported = setting_of(plan, model, by);
     CHECK(exported.boundaries == plan.stages.partition.boundaries);
-    CHECK(judge_setting<std::uint32_t>(full.steps, full.packs, model, exported, rates).status == status::feasible);
+    CHECK(judge_setting<std::uint32_t>(full.steps, full.packs, model, exported, h100).status == status::feasible);
   }
   CAPTURE(planned, refused, in_units);
   CHECK((round_step > 1 || (planned > 180 && refused > 20 && in_units < 10)));
@@ -152,12 +151,11 @@ TEST_CASE("planned memory: settings with nothing or all recomputed are never ref
   for (std::uint64_t seed = 1000; seed < 1200; seed += round_step) {
     auto [model, by] = draw_training(seed);
     auto const full = full_step_of(by);
-    auto const rates = rates_of(h100, by.model.spread.tensor * by.model.spread.data);
     for (auto const what : {recompute_setting::kind::none, recompute_setting::kind::uniform}) {
       by.recompute = {.what = what};
       by.pipeline.memory = largest_of(memory_of(model, by)).peak();
       CAPTURE(seed, static_cast<int>(what));
-      CHECK(improve_setting<std::uint32_t>(full.steps, full.packs, model, by, rates, {}).status == status::feasible);
+      CHECK(improve_setting<std::uint32_t>(full.steps, full.packs, model, by, h100, {}).status == status::feasible);
     }
   }
 }
@@ -172,12 +170,11 @@ TEST_CASE("planned memory: no cut and no options that fit are faster than the bo
     by.boundaries = {};
     by.recompute = {};
     auto const full = full_step_of(by);
-    auto const rates = rates_of(h100, by.model.spread.tensor * by.model.spread.data);
     auto const kept = largest_of(memory_of(model, by)).peak();
     by.recompute.what = recompute_setting::kind::uniform;
     auto const least = largest_of(memory_of(model, by)).peak();
     by.pipeline.memory = least + (kept - least) / 16 * static_cast<std::int64_t>(seed % 17);
-    auto const plan = improve_setting<std::uint32_t>(full.steps, full.packs, model, by, rates, {});
+    auto const plan = improve_setting<std::uint32_t>(full.steps, full.packs, model, by, h100, {});
     REQUIRE(plan.status == status::feasible);
     CAPTURE(seed);
     auto other = plan;

@@ -2,9 +2,11 @@
 #include "support/published_times.hpp"
 
 #include <ballast/cost/transformer.hpp>
+#include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -99,6 +101,33 @@ TEST_CASE("time_of: settings are ranked as they were measured", "[published_time
   auto const modelled = [](ballast_test::timed_result const& r) { return r.modelled; };
   auto const slow = third(measured), called = third(modelled);
   CHECK(std::any_of(settings.begin(), settings.end(), [&](auto const& s) { return measured(s) >= slow && modelled(s) >= called; }));
+}
+
+TEST_CASE("judge_setting: simulated steps of published settings take what time_of says, and are ranked as measured",
+          "[published_times][judge_setting]") {
+  std::vector<double> apart;
+  std::map<std::string_view, std::array<std::vector<double>, 2>> groups;  // measured, simulated
+  for (auto const& row : published_times()) {
+    auto const asked = ballast_test::question_of(row);
+    auto const judged = judge_setting(asked.model, asked.by, {.device = asked.on, .time = asked.with});
+    auto const speed = asked.tokens_per_second(judged.time.value * 1000);
+    CAPTURE(row.group->name, row.model, row.device, row.gpus, row.sequence, row.micro_batch, row.kernels, speed);
+    apart.push_back(std::fabs(speed / ballast_test::timed(row).modelled - 1));
+    CHECK(apart.back() < 0.08);  // interleaved schedules of eight micro-batches
+    CHECK(judged.shares.total() > 0);
+    for (auto const name : {row.group->name, row.group->sweep})
+      if (!name.empty()) {
+        groups[name][0].push_back(row.measured);
+        groups[name][1].push_back(speed);
+      }
+  }
+  CHECK(ballast_test::quantile(apart, 0.5) < 0.005);
+  CHECK(ballast_test::quantile(apart, 0.9) < 0.025);
+  for (auto const* name : {"torchtitan", "nemo", "nemo-long", "fms", "korthikanti", "mpt-h100", "mpt-a100", "bridge", "moonlight"}) {
+    CAPTURE(name, groups[name][0].size());
+    CHECK(ballast_test::rank_correlation(groups[name][0], groups[name][1]) >= 0.95);
+  }
+  CHECK(ballast_test::rank_correlation(groups["qwen235-h800"][0], groups["qwen235-h800"][1]) > 0.5);
 }
 
 TEST_CASE("published times: models have the parameters of their names", "[published_times]") {

@@ -42,7 +42,8 @@ constexpr transformer experts{.layers = 6,
                               .active_experts = 2,
                               .expert_ffn = 512};
 model_setting const adam{.optimizer = optimizer_named("adam")};
-cluster const two_nodes{.links = fabric{.per_node = 4,
+cluster const two_nodes{.mfu = 0.4,
+                        .links = fabric{.per_node = 4,
                                         .inside = link_time(link_line{10'000'000, 200'000'000'000}),
                                         .between = link_time(link_line{20'000'000, 20'000'000'000})}};
 pack_sizes const packs{.mean = {.tokens = 4000, .squares = 4'000'000}, .largest = {.tokens = 4096, .squares = 4096 * 4096}};

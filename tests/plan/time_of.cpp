@@ -106,6 +106,34 @@ TEST_CASE("time_of: parts are not negative, and all stages take the same time") 
   }
 }
 
+TEST_CASE("time_of: options of each layer take the time of the setting that says the same") {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    auto const d = draw(seed);
+    auto const& again = d.by.recompute;
+    using enum recompute_setting::kind;
+    if (again.what == products) continue;
+    CAPTURE(seed, static_cast<int>(again.what));
+    auto const cuts = boundaries_of(d.by, d.model);
+    auto const first = d.model.vocabulary > 0 ? 1U : 0U, end = first + static_cast<std::uint32_t>(d.model.layers + d.model.mtp_layers);
+    std::vector<layer_option> taken(cuts.back(), {.recomputed = recomputation::full});  // embedding and head are not read
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c)
+      for (std::int64_t i = (std::max)(cuts[c], first), n = 0; i < (std::min)(cuts[c + 1], end); ++i, ++n) {
+        auto const whole = again.what == uniform || (again.what == block && n < again.layers) ||
+                           (again.what == alternate && n % again.layers == again.layers - 1);
+        taken[static_cast<std::size_t>(i)] = {.recomputed = whole                   ? recomputation::full
+                                                            : again.what == modules ? recomputation::selective
+                                                                                    : recomputation::none,
+                                              .modules = again.modules};
+      }
+    auto const tokens = d.by.micro_batch * d.by.sequence;
+    batch_shape const batch{.tokens = tokens, .squares = tokens * d.by.sequence, .tiles = 0};
+    CHECK(time_of(d.model, d.by, d.on, d.with, batch, taken) == time_of(d.model, d.by, d.on, d.with));
+    taken.pop_back();
+    CHECK(refusal([&] { return time_of(d.model, d.by, d.on, d.with, batch, taken); }) ==
+          "taken has " + std::to_string(taken.size()) + " entries, and the chain has " + std::to_string(cuts.back()) + " layers");
+  }
+}
+
 TEST_CASE("time_of: faster devices and links never take longer; more work never takes less") {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     auto const d = draw(seed);
@@ -203,7 +231,7 @@ TEST_CASE("time_of: what is out of range, or takes too long, is refused") {
   CHECK(refusal([&] { return time_of(model, by, slow, {.rates = kernels_for(slow)}); }) == "a step takes 2^61 picoseconds or more");
   with.imbalance = 999;
   CHECK(refusal([&] { return time_of(model, alone(4096, 1), on, with); }) == "imbalance = 999 must be in [1000, 1000000]");
-  CHECK(refusal([&] { return linear_layer_time(model, 0, {}, on, {}, {}, 4096, 5000); }) == "most = 5000 must be in [8192, 16777216]");
+  CHECK(refusal([&] { return linear_layer_time(model, 0, {}, on, {}, {}, {4096, 5000}); }) == "most = 5000 must be in [8192, 16777216]");
 }
 
 }  // namespace test_plan_time_of

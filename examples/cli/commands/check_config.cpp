@@ -40,7 +40,6 @@ struct config_arguments {
   auto const name = shown_name(file);
   auto const finished = [&](judged_setting out) {
     out.file = name;
-    out.mfu_first = arguments.on.mfu.has_value();
     return out;
   };
   auto asked = arguments.asked;
@@ -62,10 +61,9 @@ struct config_arguments {
   auto& by = given.setting;
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
-  ballast::cluster const on{.device = device, .mfu = arguments.on.utilisation(), .links = {}, .hidden = {}};
   if (arguments.input.files.size() == 1) {
     auto const full = full_step_of(by);
-    return finished(judge(std::move(given), arguments.on, on, full.steps, full.packs));
+    return finished(judge(std::move(given), arguments.on, full.steps, full.packs));
   }
   auto rest = arguments.input;
   rest.files.erase(rest.files.begin());
@@ -82,7 +80,7 @@ struct config_arguments {
   sample_lengths const samples(rest, "check-config", options.steps.capacity, options.oversize);
   auto const data = ballast::plan_data(samples.view(), options, given.model);
   auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return finished(judge(std::move(given), arguments.on, on, data.steps, packs));
+  return finished(judge(std::move(given), arguments.on, data.steps, packs));
 }
 
 }  // namespace
@@ -111,7 +109,8 @@ void add_check_config(CLI::App& app) {
             "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_device(command, arguments->on.device, "v100, a100, h100 (default), h200 or b200");
   add_rates(command, arguments->on.kernels, arguments->on.calibration);
-  add_value(command, "--mfu", arguments->on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
+  add_value(command, "--mfu", arguments->on.mfu, share,
+            "share of the device's peak that all work reaches; without it, kernels are timed one by one");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments, &command] {
     if (arguments->input.files.size() == 1)

@@ -72,8 +72,7 @@ struct memory_arguments {
   auto text = name_of_language_part(a.on.model) + " of " + grouped(static_cast<std::uint64_t>(ballast::parameters(model))) +
               " parameters on " + counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + a.on.device + "), " +
               counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(by.sequence)) +
-              " tokens in a micro-batch.\n" + ballast_cli::in_words(by.model, ballast::hidden_share{}) + "\n" + parts_table(of.stages) +
-              "\n";
+              " tokens in a micro-batch.\n" + ballast_cli::in_words(by.model, {}) + "\n" + parts_table(of.stages) + "\n";
   auto const stage = std::to_string(&most - of.stages.data());
   text += (most.peak() <= memory ? "It fits: stage " : "It does not fit: stage ") + stage + " needs " + many_bytes(most.peak()) + " of " +
           many_bytes(memory) + ". ";
@@ -93,7 +92,7 @@ struct memory_arguments {
   for (auto const& s : of.stages) stages.push_back(ballast_cli::to_json(s));
   for (auto const& c : of.changes) changes.push_back({{"change", c.what}, {"saved_bytes", c.saved}, {"slower", c.slower}});
   auto const peak = ballast::largest_of(of.stages).peak();
-  return {{"setting", ballast_cli::to_json(by.model, ballast::hidden_share{})},
+  return {{"setting", ballast_cli::to_json(by.model, {})},
           {"peak_bytes", peak},
           {"memory_bytes", by.pipeline.memory},
           {"fits", peak <= by.pipeline.memory},
@@ -159,7 +158,7 @@ void add_memory(CLI::App& app) {
                       reader_of_snapshot(command, snapshot->as<std::string>()));
     auto const model = model_of(arguments->on.model);
     auto const asked = asked_setting(*arguments, model);
-    ballast::cluster const on{.device = device_of(arguments->on.device), .mfu = arguments->on.utilisation(), .links = {}, .hidden = {}};
+    ballast::cluster const on{.device = device_of(arguments->on.device), .mfu = arguments->on.mfu, .time = {}, .links = {}, .hidden = {}};
     auto const of = answer_of(model, asked, on);
     arguments->json ? print_json(memory_json(asked, of)) : write_standard_output(memory_in_words(*arguments, model, asked, of));
   });

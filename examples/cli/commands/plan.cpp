@@ -8,6 +8,7 @@
 #include "report/plan_folder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -31,6 +32,7 @@ constexpr left_over_policy left_over_policies[] = {{"split", ballast::left_over:
 
 /// Options that others need or exclude.
 struct plan_options {
+  std::array<CLI::Option*, 2> rates;  ///< --kernels, --calibration
   CLI::Option *capacity, *ranks, *micro_batches, *recompute, *model, *device, *mfu, *tflops, *bandwidth, *memory_bandwidth, *cost, *levels,
       *gpus, *global_batch, *batch_tokens;
   model_options model_side;
@@ -74,6 +76,8 @@ struct plan_options {
           ->excludes(out.device)
           ->excludes(out.tflops)
           ->excludes(out.mfu);
+  out.rates = add_rates(command, plan.on.kernels, plan.on.calibration);
+  for (auto* const option : out.rates) option->excludes(out.mfu)->excludes(out.cost);
   return out;
 }
 
@@ -244,6 +248,8 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--tflops",
                                        "--bandwidth",
                                        "--memory-bandwidth",
+                                       "--kernels",
+                                       "--calibration",
                                        "--out",
                                        "--stages",
                                        "--layers"};
@@ -282,8 +288,9 @@ void add_plan(CLI::App& app, std::string const& command_line) {
   add_input(command, arguments->input, "lengths, as for pack");
   auto of = add_data_side(command, *arguments);
   add_level_side(command, *arguments, of);
-  of.model_side = add_model_options(command, arguments->model_side, arguments->schedules,
-                                    {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu}});
+  of.model_side =
+      add_model_options(command, arguments->model_side, arguments->schedules,
+                        {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu, of.rates[0], of.rates[1]}, .mfu = of.mfu});
   add_balance(command, *arguments, of);
   command.add_option("--out", arguments->out,
                      "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");
@@ -305,6 +312,9 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     auto const searched = plan.levels.empty() && of.gpus->count() != 0;
     read_schedules(plan, searched);
     auto const& given = of.model_side;
+    for (auto const* const option : of.rates)
+      if (option->count() != 0 && !searched && given.stages->count() == 0)
+        throw bad_input(option->get_name() + ": is for --stages and --gpus without --levels, which time kernels one by one");
     if (searched)
       plan.degrees = {.gpus = plan.gpus,
                       .global_batch = plan.degrees.global_batch,

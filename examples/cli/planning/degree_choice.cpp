@@ -7,7 +7,6 @@
 #include "report/words.hpp"
 
 #include <ballast/footprint/model_setting.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/search_degrees.hpp>
 
 #include <nlohmann/json.hpp>
@@ -42,10 +41,6 @@ namespace {
   return out;
 }
 
-[[nodiscard]] ballast::cluster cluster_of(model_request const& asked, model_on_device const& on) {
-  return {.device = device_of(on.device), .mfu = on.utilisation(), .links = {}, .hidden = asked.hidden};
-}
-
 void require_one(ballast::searched_settings const& found, ballast::search_options const& o, std::string const& title) {
   if (found.status == ballast::status::feasible) return;
   if (found.settings == 0)
@@ -75,7 +70,7 @@ template <class Data, class Model>
   progress_line progress("judging settings of " + counted(static_cast<std::uint64_t>(what.gpus), "GPU"));
   auto o = options_of(what, asked, on, options);
   o.progress = progress;
-  auto found = ballast::search_degrees(data, model, o, cluster_of(asked, on), asked.setting);
+  auto found = ballast::search_degrees(data, model, o, cluster_of(on, asked.setting, asked.hidden), asked.setting);
   require_one(found, o, title);
   return found;
 }

@@ -95,15 +95,31 @@ namespace {
          counted(static_cast<std::uint64_t>(setting.micro_batch), "sequence") + ".\n";
 }
 
+/// The devices with what the setting and the options say of kernels; by a share of the peak, with a note, if the device lacks them.
+[[nodiscard]] ballast::cluster cluster_for(imported_setting& given, model_on_device const& of) {
+  ballast::cluster on{.device = device_of(of.device), .mfu = of.mfu, .time = {}, .links = {}, .hidden = {}};
+  try {
+    given.time.rates = kernel_rates_of(of, ballast::kernels_for(on.device, given.time.rates.family, given.time.rates.fp8));
+    on.time = given.time;
+  } catch (ballast::invalid_input const& e) {
+    given.untimed = e.what();
+    on.mfu = on.utilisation();
+  }
+  return on;
+}
+
+/// By a share of the peak, no exchange is hidden; kernels say it themselves.
+[[nodiscard]] std::optional<ballast::hidden_share> hidden_of(judged_setting const& of) {
+  return of.mfu ? std::optional(ballast::hidden_share{}) : std::nullopt;
+}
+
 /// Where the time of a mean step goes; a note, if it is not modelled.
-void add_times(judged_setting& to, model_on_device const& of, ballast::device const& on) {
+void add_times(judged_setting& to, ballast::device const& on) {
   auto& given = to.given;
   for (auto const& stage : to.judged.memory) to.lower_bound = to.lower_bound || stage.bytes() > on.memory_bytes / 100 * 92;
   given.untimed = why_untimed(given);
   try {
     if (given.untimed.empty()) {
-      given.time.rates = kernel_rates_of(of, ballast::kernels_for(on, given.time.rates.family, given.time.rates.fp8));
-      to.rates = rates_in_words(of, given.time.rates);
       to.times = ballast::time_of(given.model, given.setting, on, given.time, to.judged.mean);
       return;
     }
@@ -130,27 +146,27 @@ std::string why_untimed(imported_setting const& given) {
   return given.untimed;
 }
 
-judged_setting judge(imported_setting given, model_on_device const& of, ballast::cluster const& on, ballast::batching<> const& steps,
+judged_setting judge(imported_setting given, model_on_device const& of, ballast::batching<> const& steps,
                      std::vector<ballast::batch_shape> const& packs) {
+  auto const on = cluster_for(given, of);
+  auto const rates = rates_in_words(of, given.time.rates);
   judged_setting out{.file = {},
                      .device = std::string(on.device.name),
                      .given = std::move(given),
                      .judged = {},
                      .parts = {},
                      .times = {},
-                     .rates = {},
+                     .rates = rates,
                      .better = {},
                      .best = {},
                      .is_best = false,
                      .mfu = on.mfu};
   auto const& by = out.given.setting;
-  auto const rates = ballast::rates_of(on, by.model.spread.tensor * by.model.spread.data);
-  auto const hopper = is_hopper(on.device);
-  out.judged = ballast::judge_setting<std::uint32_t>(steps, packs, out.given.model, by, rates, hopper);
-  out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, rates, out.judged, hopper);
+  out.judged = ballast::judge_setting<std::uint32_t>(steps, packs, out.given.model, by, on);
+  out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, on, out.judged);
   if (by.model.framework.count != ballast::tensor_count::table)
-    out.parts = ballast::memory_of(out.given.model, by, out.judged.largest, hopper);
-  add_times(out, of, on.device);
+    out.parts = ballast::memory_of(out.given.model, by, out.judged.largest, is_hopper(on.device));
+  add_times(out, on.device);
   auto const pack_of = [&](ballast::batch_shape const& batch) {  // of one sequence
     return ballast::batch_shape{.tokens = ballast::divide_up(batch.tokens, by.micro_batch),
                                 .squares = ballast::divide_up(batch.squares, by.micro_batch),
@@ -164,8 +180,8 @@ judged_setting judge(imported_setting given, model_on_device const& of, ballast:
   equal.packs.assign(equal.packs.size(), out.judged.mean);
   auto own = by;
   own.pipeline.largest = out.judged.largest;
-  auto const is = ballast::judge_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, rates, hopper);
-  auto const plan = ballast::improve_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, rates, is, hopper);
+  auto const is = ballast::judge_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, on);
+  auto const plan = ballast::improve_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, on, is);
   auto& ranked = out.best.ranked;
   out.is_best = plan.status == ballast::status::feasible && (ranked.empty() || plan.time.value <= ranked.front().step);
   if (out.is_best) ranked.assign(1, {.setting = own, .step = plan.time.value, .plan = {}});
@@ -186,7 +202,7 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
   nlohmann::ordered_json json{{"framework", of.given.framework},
                               {"parameters", ballast::parameters(of.given.model)},
                               {"gpus", by.gpus()},
-                              {"setting", to_json(by.model, ballast::hidden_share{})},
+                              {"setting", to_json(by.model, hidden_of(of))},
                               {"stages", by.pipeline.stages},
                               {"chunks", by.chunks()},
                               {"schedule", schedule_name(of.given)},
@@ -242,7 +258,7 @@ std::string in_words(judged_setting const& of) {
           counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of up to " +
           counted(static_cast<std::uint64_t>(by.sequence), "token") + " in a step; all ranks train " +
           counted(static_cast<std::uint64_t>(by.global_batch()), "sequence") + ".\n" + again_in_words(by.recompute) + ". " +
-          in_words(by.model, ballast::hidden_share{}) + "\n";
+          in_words(by.model, hidden_of(of)) + "\n";
   auto const names = names_in(of);
   std::vector<stage_line> lines;
   for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));
@@ -257,12 +273,12 @@ std::string in_words(judged_setting const& of) {
     text += "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
             " more than the " + many_bytes(most->budget) + " of a device; " +
             (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".\n";
-  auto const at_share = formatted("At %.4g %% of the device's peak, by which settings are ranked here, a step takes ", 100 * of.mfu) +
-                        duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
-                        " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
   auto const by_kernels = time_in_words(of);
-  auto const blank = by_kernels.empty() ? "" : "\n";
-  text += of.mfu_first ? at_share + blank + by_kernels : blank + by_kernels + blank + at_share;
+  text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") +
+          (of.mfu ? formatted("At %.4g %% of the 16-bit peak, with all exchanges in full", 100 * *of.mfu)
+                  : std::string("Simulated with the times of its kernels")) +
+          ", a step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
+          " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
   for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";
   if (auto const& keys = of.given.passed_over; !keys.empty()) {
     text += "Passed over, as keys that this program does not know: ";

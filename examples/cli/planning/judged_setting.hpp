@@ -14,6 +14,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,18 +32,17 @@ struct judged_setting {
   bool lower_bound = false;                  ///< whether the memory of the device is so full that a step may take longer
   ballast::training_plan better;  ///< the best cut and recomputation found for the same degrees, stages and micro-batches, or `judged`
   ballast::searched_settings
-      best;                ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
-  bool is_best = false;    ///< whether `best` has the given degrees, as the search found nothing faster
-  double mfu = 0;          ///< share of the device's peak in all times but `times`
-  bool mfu_first = false;  ///< whether the time by that share comes first in words, as it was asked for
+      best;              ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
+  bool is_best = false;  ///< whether `best` has the given degrees, as the search found nothing faster
+  std::optional<double> mfu = {};  ///< share of the device's peak in all times but `times`; none: kernels are timed
 };
 
 /// Why the time of a setting is not modelled kernel by kernel; empty: it is.
 [[nodiscard]] std::string why_untimed(imported_setting const& given);
 
 /// Judges a setting on its micro-batches, with rates of `of`. The memory of a device is in the setting.
-[[nodiscard]] judged_setting judge(imported_setting given, model_on_device const& of, ballast::cluster const& on,
-                                   ballast::batching<> const& steps, std::vector<ballast::batch_shape> const& packs);
+[[nodiscard]] judged_setting judge(imported_setting given, model_on_device const& of, ballast::batching<> const& steps,
+                                   std::vector<ballast::batch_shape> const& packs);
 
 [[nodiscard]] nlohmann::ordered_json to_json(judged_setting const& of);
 [[nodiscard]] std::string in_words(judged_setting const& of);

@@ -81,6 +81,11 @@ using ballast::recomputation;
           .ms_per_micro_batch = once / stages};
 }
 
+/// Kernels say themselves what of exchanges is hidden.
+[[nodiscard]] std::optional<ballast::hidden_share> hidden_of(rated_layers const& model) {
+  return model.devices.mfu ? std::optional(model.rates.hidden) : std::nullopt;
+}
+
 /// The work of a token in a forward and backward pass, over that where all parameters are trained: three times the forward pass.
 [[nodiscard]] double share_of_passes(rated_layers const& model) {
   std::int64_t forward = 0, backward = 0;
@@ -183,9 +188,15 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
   auto const known = model_named(on.model);
   auto const images = known.images && measures > 1;
   auto const by = setting_for(asked.setting, shape.ranks, known.language, on.model);
-  rated_layers model{.layers = images ? ballast::layers_of(*known.images, by) : ballast::layers_of(known.language, by),
-                     .rates = ballast::rates_of({.device = device, .mfu = on.utilisation(), .links = {}, .hidden = asked.hidden},
-                                                by.spread.tensor * by.spread.data),
+  auto const devices = cluster_of(on, by, asked.hidden);
+  ballast::batch_shape full{
+      .tokens = shape.capacity, .squares = shape.capacity * (std::min)(shape.capacity, std::int64_t{4096}), .tiles = 0};
+  if (images) full.tiles = (std::max)(full.tokens / known.images->projector.tokens, std::int64_t{1});
+  auto chain = images ? ballast::chain_of(*known.images, by, devices, full, (std::max)(asked.stages, std::uint64_t{1}))
+                      : ballast::chain_of(known.language, by, devices, full, (std::max)(asked.stages, std::uint64_t{1}));
+  rated_layers model{.layers = std::move(chain.layers),
+                     .rates = std::move(chain.rates),
+                     .devices = devices,
                      .setting = by,
                      .shape = known.language,
                      .capacity = shape.capacity,
@@ -212,7 +223,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   auto const hopper = is_hopper(device_of(on.device));
   out.runs = out.model.setting && out.model.shape && !out.model.images
                  ? ballast::compare_training(data, others, *out.model.shape, setting_of(out.model, options, data.steps.micro_batches),
-                                             out.model.rates, hopper)
+                                             out.model.devices)
                  : ballast::compare_training(data, others, out.model.layers, options, out.model.rates);
   if (out.runs.planned.status != ballast::status::feasible) {
     auto const& lack = out.runs.planned.shortage;
@@ -284,7 +295,7 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
                               {"megatron_loss", nullptr},
                               {"deepspeed", nullptr}};
   if (plan.stage_of.size() == training.memory.size()) json["deepspeed"] = cuts;
-  if (plan.model.setting) json["setting"] = to_json(*plan.model.setting, plan.model.rates.hidden);
+  if (plan.model.setting) json["setting"] = to_json(*plan.model.setting, hidden_of(plan.model));
   if (plan.layout && plan.megatron.status == ballast::status::feasible) json["megatron_loss"] = plan.megatron.bottleneck.gap();
   return json;
 }
@@ -298,7 +309,7 @@ std::string in_words(planned_model const& plan) {
               (cut.bottleneck.optimal() ? std::string("no plan takes less")
                                         : "no plan takes less than " + duration(ms(cut.bottleneck.lower_bound))) +
               ".\n";
-  if (plan.model.setting) text += in_words(*plan.model.setting, plan.model.rates.hidden);
+  if (plan.model.setting) text += in_words(*plan.model.setting, hidden_of(plan.model));
   text += "\n";
   auto const names = layer_names(plan.model);
   std::vector<stage_line> lines;

@@ -10,6 +10,7 @@
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
+#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/export/setting.hpp>
@@ -43,6 +44,7 @@ struct model_request {
 struct rated_layers {
   std::vector<ballast::layer> layers;
   ballast::layer_rates rates;
+  ballast::cluster devices = {};                       ///< without effect if the layers were measured
   std::optional<ballast::model_setting> setting = {};  ///< how the model is trained; none: the layers were measured
   std::optional<ballast::transformer> shape = {};      ///< of the model; none: the layers were measured
   std::int64_t capacity = 0;                           ///< tokens of a micro-batch

@@ -54,7 +54,7 @@ ballast::model_setting setting_for(ballast::model_setting by, std::uint64_t rank
   return by;
 }
 
-std::string in_words(ballast::model_setting const& by, ballast::hidden_share const& hidden) {
+std::string in_words(ballast::model_setting const& by, std::optional<ballast::hidden_share> const& hidden) {
   auto const& spread = by.spread;
   auto text = "It assumes framework " + std::string(by.framework.name) + ", head loss " + to_string(by.loss) + ", optimiser " +
               std::string(by.optimizer.name);
@@ -71,14 +71,15 @@ std::string in_words(ballast::model_setting const& by, ballast::hidden_share con
   if (spread.context > 1) text += ", CP " + std::to_string(spread.context) + " (" + in_words(by.method) + ")";
   if (by.expert > 1) text += ", EP " + std::to_string(by.expert);
   if (by.expert > 1 && by.experts().expert_tensor > 1) text += ", ETP " + std::to_string(by.experts().expert_tensor);
+  if (!hidden) return text + ".\n";
   std::string shares;
   for (auto const& kind : exchange_kinds)
-    if (auto const share = hidden.*kind.share; share > 0)
+    if (auto const share = (*hidden).*kind.share; share > 0)
       shares += (shares.empty() ? "" : ", ") + std::string(kind.word) + " " + std::to_string(share / 10) + " %";
   return text + ". " + (shares.empty() ? "No exchange is hidden by computation" : "Computation hides of exchanges: " + shares) + ".\n";
 }
 
-nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden_share const& hidden) {
+nlohmann::ordered_json to_json(ballast::model_setting const& by, std::optional<ballast::hidden_share> const& hidden) {
   nlohmann::ordered_json json{{"framework", by.framework.name},
                               {"head_loss", to_string(by.loss)},
                               {"optimizer", by.optimizer.name},
@@ -94,10 +95,12 @@ nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden
                               {"expert_tensor", by.experts().expert_tensor},
                               {"data", by.spread.data},
                               {"zero", by.spread.zero},
-                              {"overlap", nlohmann::ordered_json::object()}};
+                              {"overlap", nullptr}};
   for (auto const& part : frozen_parts)
     if ((by.*part.is).what != ballast::trained::all) json["freeze"].push_back(part.word);
-  for (auto const& kind : exchange_kinds) json["overlap"][std::string(kind.word)] = hidden.*kind.share / 10;
+  if (hidden) json["overlap"] = nlohmann::ordered_json::object();
+  if (hidden)
+    for (auto const& kind : exchange_kinds) json["overlap"][std::string(kind.word)] = (*hidden).*kind.share / 10;
   return json;
 }
 

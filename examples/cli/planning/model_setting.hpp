@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -59,8 +60,8 @@ inline constexpr exchange_kind exchange_kinds[] = {
 [[nodiscard]] ballast::model_setting setting_for(ballast::model_setting setting, std::uint64_t ranks, ballast::transformer const& model,
                                                  std::string const& name);
 
-/// What a plan assumes, in a sentence.
-[[nodiscard]] std::string in_words(ballast::model_setting const& by, ballast::hidden_share const& hidden);
-[[nodiscard]] nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden_share const& hidden);
+/// What a plan assumes, in a sentence, with shares of exchanges that are hidden where they are given.
+[[nodiscard]] std::string in_words(ballast::model_setting const& by, std::optional<ballast::hidden_share> const& hidden);
+[[nodiscard]] nlohmann::ordered_json to_json(ballast::model_setting const& by, std::optional<ballast::hidden_share> const& hidden);
 
 }  // namespace ballast_cli

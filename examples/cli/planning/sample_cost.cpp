@@ -161,7 +161,10 @@ std::string own_device(double tflops, std::int64_t memory, std::int64_t memory_b
                 .memory_bytes = memory,
                 .memory_bandwidth = memory_bandwidth,
                 .link_bandwidth = bandwidth,
-                .network_bandwidth = bandwidth / 2};  // one direction of the same link
+                .network_bandwidth = bandwidth / 2,  // one direction of the same link
+                .multiprocessors = tflops < 600    ? 108
+                                   : tflops < 1500 ? 132
+                                                   : 148};  // of an A100, an H100, a B200
   return at->first;
 }
 
@@ -185,6 +188,15 @@ ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel
   if (!on.kernels.empty()) rates = read_kernel_rates(file_bytes(on.kernels).view(), shown_name(on.kernels), rates);
   if (on.calibration.empty()) return rates;
   return ballast::calibrated(rates, read_step_calibration(file_bytes(on.calibration).view(), shown_name(on.calibration)));
+}
+
+ballast::cluster cluster_of(model_on_device const& on, ballast::model_setting const& by, ballast::hidden_share const& hidden) {
+  ballast::cluster out{.device = device_of(on.device), .mfu = on.mfu, .time = {}, .links = {}, .hidden = hidden};
+  if (on.kernels.empty() && on.calibration.empty()) return out;
+  auto with = ballast::times_of(out, by);
+  with.rates = kernel_rates_of(on, with.rates);
+  out.time = with;
+  return out;
 }
 
 used_rates rates_in_words(model_on_device const& on, ballast::kernel_rates const& rates) {

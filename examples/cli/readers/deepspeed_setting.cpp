@@ -180,7 +180,6 @@ class deepspeed_importer {
     if (m.spread.zero > 0 && buckets > 0)
       note("buckets of up to " + std::to_string(overlaps ? 2 * buckets : buckets) + " bytes are not counted: the memory is too low");
     out_.time.gradient_overlap = overlaps && m.spread.zero > 0;
-    if (out_.time.gradient_overlap) note("overlap_comm: " + in_full_at_share);
     if (stage3 && !is_auto("zero_optimization.stage3_max_live_parameters"))
       note("of " + std::to_string(in_.number_or("zero_optimization.stage3_max_live_parameters", 1'000'000'000, 0)) +
            " gathered parameters that may live, those of two layers are counted: the memory may be too low");

@@ -49,9 +49,6 @@ struct imported_setting {
 
 // What importers share.
 
-/// The note of exchanges that the setting hides and that times by a share of the peak, which settings are ranked by, do not hide.
-inline std::string const in_full_at_share = "at a share of the peak exchanges are counted in full, and the step is too long";
-
 /// The devices: asked for, or given. Throws bad_input.
 [[nodiscard]] std::int64_t gpus_of(setting_table const& table, setting_request const& asked);
 /// Data-parallel ranks: devices over `degrees`. Throws bad_input unless it divides them.

@@ -75,10 +75,9 @@ class megatron_importer {
     auto const dispatcher = in_.word("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather");
     auto const gathers = dispatcher == "allgather";
     if (dispatcher == "flex") out_.time.dispatcher = ballast::token_dispatcher::once;  // DeepEP, or one like it
-    if (dispatcher != "alltoall" && m.expert > 1)
+    if (gathers && m.expert > 1)
       note("moe_token_dispatcher_type " + dispatcher + (in_.has("moe_token_dispatcher_type") ? "" : ", the default,") +
-           " is judged as alltoall" + (gathers ? "" : " at a share of the peak") + ": exchanges of tokens are too " +
-           (gathers ? "short" : "long"));
+           " is judged as alltoall: exchanges of tokens are too short");
     if (auto const capacity = in_.decimal_number("moe_expert_capacity_factor")) {
       m.expert_capacity = static_cast<std::int64_t>(*capacity * 1000 + 0.5);
       if (!in_.flag("moe_pad_expert_input_to_capacity"))
@@ -164,7 +163,7 @@ class megatron_importer {
     for (auto const* const key : {"fp8_format", "fp4_format", "fp8", "fp4"})
       if (auto const format = in_.word(key); !format.empty()) {
         k.fp8 = out_.time.rates.fp8 = true;
-        note(std::string(key) + " " + format + " is counted in what layers keep; at a share of the peak of 16 bits the step is too long");
+        if (std::string_view(key).starts_with("fp4")) note(std::string(key) + " " + format + " is judged as 8 bits: the step is too long");
       }
     if (auto const modules = in_.list("offload_modules"); in_.flag("fine_grained_activation_offloading"))
       for (auto const& name : modules) {
@@ -268,7 +267,6 @@ class megatron_importer {
       in_.refuse(layout.empty() ? "num_layers_per_virtual_pipeline_stage" : ways.end()[-1], "needs several stages");
     if (chunks > 1) by.pipeline.schedule = ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(chunks)};
     auto const mtp = "time and memory are judged without it";
-    if (out_.setting.model.kernels.expert_overlap) note("overlap_moe_expert_parallel_comm is counted in the memory; " + in_full_at_share);
     note_flag("delay_wgrad_compute", "the memory is too low, the time too long");
     auto const most = in_.number_or("wgrad_deferral_limit", 0, 0);
     if (in_.flag("defer_embedding_wgrad_compute")) {  // 0: all micro-batches but one, which the model of memory takes as the most
@@ -416,8 +414,6 @@ class megatron_importer {
     auto const reduce = in_.flag("overlap_grad_reduce"), gather = in_.flag("overlap_param_gather");
     auto const sharded = out_.setting.model.spread.zero > 0;
     out_.time.gradient_overlap = reduce && (gather || !sharded);
-    if (reduce) note("overlap_grad_reduce: " + in_full_at_share);
-    if (gather) note("overlap_param_gather: " + in_full_at_share);
     if (sharded && reduce != gather)
       note("overlap_grad_reduce and overlap_param_gather are timed together: one alone is as none, and the end of a step too long");
   }
@@ -434,7 +430,6 @@ class megatron_importer {
   }
 
   void read_others() {
-    if (out_.setting.model.kernels.tensor_overlap) note("tp_comm_overlap is counted in the memory; " + in_full_at_share);
     read_overlap();
     read_graphs();
     if (in_.number_or("tensor_parallel_num_weight_shards", 1) > 1 || in_.number_or("gtp_weight_remat_size", 1) > 1)

@@ -286,20 +286,16 @@ class torchtitan_importer {
   void read_others() {
     auto const compiled = in_.flag("compile.enable") || in_.flag("training.compile");
     out_.time.rates.family = compiled ? ballast::kernel_family::compiled : ballast::kernel_family::eager;
-    if (compiled) note("compile is not counted in the memory, which is too high; at a share of the peak the step is too long");
+    if (compiled) note("compile is not counted in the memory, which is too high");
     auto const converters = in_.list("model.converters");
     auto const converts = std::any_of(converters.begin(), converters.end(), [](auto const& name) {
       return name.ends_with("float8") || name.ends_with("mx");  // quantize.linear.float8 since mid-2025
     });
     auto& fp8 = out_.time.rates.fp8;
     fp8 = converts || in_.has_section("quantize.linear.float8") || in_.flag("float8.enable_float8_linear");
-    if (fp8) note("Float8: at a share of the peak of 16 bits the step is too long");
     for (auto const* const key :
          {"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel", "compile.enable_async_tensor_parallel"})
-      if (in_.flag(key)) {
-        out_.setting.model.kernels.tensor_overlap = true;  // without effect on the memory of these frameworks
-        note("asynchronous tensor parallelism: " + in_full_at_share);
-      }
+      if (in_.flag(key)) out_.setting.model.kernels.tensor_overlap = true;  // without effect on the memory of these frameworks
     in_.ignore({"job.*",
                 "profiling.*",
                 "metrics.*",

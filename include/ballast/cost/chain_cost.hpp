@@ -47,7 +47,8 @@ struct chain_cost {
 ///
 /// The coefficients of all layers are summed up in units of work, with what recomputation adds, and turned into time: each is rounded up
 /// once. Waits for exchanges are added: what one takes without tokens is part of the constant, as gathers of parameters are, and the rest
-/// is a straight line through the waits of one micro-batch.
+/// is a straight line through the waits of one micro-batch. Where kernels are timed, the constant has what that micro-batch waits for the
+/// host and for shards.
 ///
 /// A picosecond is fine enough for any model. If a data set has so many tokens that its sum of costs comes near 2^63, planners refuse it:
 /// take a larger unit. 10^7 samples of 10^5 tokens need one of 128 picoseconds in a model of 8 billion parameters on an H100.
@@ -86,10 +87,17 @@ template <class = when_called>
             [&] { return sentence(entry("option", i, which), ": layer \"", l.name, "\" has ", l.options.size(), " options"); });
     auto const& taken = l.options[which];
     work = work + l.forward + l.backward + taken.work;
+    auto const full = taken.recomputed == recomputation::full;
+    if (l.pace != layer_pace{}) {  // what is linear, and what else the micro-batch waits for
+      auto const linear = l.pace.forward + l.pace.backward + (full ? l.pace.forward : batch_cost{});
+      auto const waits = evaluate.waits(l, at);
+      work = work + linear;
+      constant += (std::max)(waits.forward + waits.backward + (full ? waits.again : 0) - evaluate.time_of(linear(at)), std::int64_t{0});
+    }
     if (l.exchanges.empty()) continue;
     auto const time = [&](batch_shape const& batch) {
       auto const waits = evaluate.waits(l, batch);
-      return waits.forward + waits.backward + (taken.recomputed == recomputation::full ? waits.again : 0);
+      return waits.forward + waits.backward + (full ? waits.again : 0);
     };
     auto const none = time({});
     constant += none;

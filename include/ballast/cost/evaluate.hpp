@@ -34,6 +34,9 @@ struct layer_rates {
   std::int64_t stage_devices = 0;        ///< devices of a stage, neighbours of those of the next: transfers between stages use `links`;
                                          ///< 0: they take no time, unless `link_bytes_per_ms` is given
   std::int64_t memory_bytes_per_ms = 0;  ///< bytes per millisecond of a device's memory, for the optimiser; 0: it takes no time
+  std::int64_t step = 0;                 ///< nanoseconds of a step beside all layers, not negative; they count as the optimiser's
+  std::int64_t gradient_hidden = 0;      ///< thousandths of a micro-batch that hide the exchange of gradients at the end of a step
+  std::int64_t gradient_least = 1000;    ///< thousandths of that exchange that are never hidden, in [0, 1000]
 };
 
 /// @brief Time and bytes of a layer for one micro-batch, under one of the layer's options. Each number is rounded up once.
@@ -98,8 +101,14 @@ class layer_evaluator {
                 (std::max)(rates.memory_bytes_per_ms, std::int64_t{1})),
         links_(rates.links),
         hidden_(rates.hidden),
+        step_(rates.step),
+        gradient_hidden_(rates.gradient_hidden),
+        gradient_least_(rates.gradient_least),
         stage_devices_(at_least("stage_devices", rates.stage_devices, 0)) {
     at_least("links.per_node", links_.per_node, 1);
+    detail::require_within("step", step_, 0, std::int64_t{1} << 58);
+    detail::require_within("gradient_hidden", gradient_hidden_, 0, 1000);
+    detail::require_within("gradient_least", gradient_least_, 0, 1000);
   }
 
   /// @brief Evaluates one layer, without its exchanges (`waits`).
@@ -124,10 +133,12 @@ class layer_evaluator {
             .bytes = bytes_(taken.bytes(batch)),
             .working = working(of, batch)};
   }
+  /// @brief The time of some work. @param units of work, not negative @return nanoseconds, rounded up
+  [[nodiscard]] std::int64_t time_of(std::int64_t units) const { return time_(units); }
   /// @brief The bytes of a layer in addition to what it keeps, while its backward pass runs. @param of the layer @param batch the
   /// micro-batch, as for evaluation @return bytes
   [[nodiscard]] std::int64_t working(layer const& of, batch_shape const& batch) const { return bytes_(of.working(batch)) + of.buffers; }
-  /// @brief The waits of a layer for its exchanges.
+  /// @brief The waits of a layer for its exchanges and, where kernels are timed, for the host.
   /// @param of     the layer
   /// @param batch  the micro-batch, as for evaluation
   /// @return nanoseconds
@@ -137,6 +148,7 @@ class layer_evaluator {
   /// @par Determinism
   /// All arithmetic is in integers.
   [[nodiscard]] layer_waits waits(layer const& of, batch_shape const& batch) const {
+    if (of.pace != layer_pace{}) return paced(of, batch);
     if (of.exchanges.empty()) return {};
     std::vector<layer_exchange> all, forward;
     for (auto const& e : of.exchanges) all.push_back(e(batch));
@@ -145,13 +157,23 @@ class layer_evaluator {
     auto const time = exposed_time(all, links_, hidden_);
     return {from_ps(time.forward), from_ps(time.backward), from_ps(exposed_time(forward, links_, hidden_).forward)};
   }
-  /// @brief The time of a device at the end of a step. @param of a layer, or the sum of layers @return nanoseconds
-  /// @throws invalid_input as `exposed_time`
+  /// @brief The time of a device at the end of a step, of which no micro-batch hides anything. @param of a layer, or the sum of layers
+  /// @return nanoseconds @throws invalid_input as `exposed_time`
   [[nodiscard]] step_end end_of_step(layer const& of) const {
     std::vector<layer_exchange> all;
     for (auto const& e : of.exchanges)
       if (e.when == exchange_phase::step) all.push_back(e({}));
-    return {from_ps(exposed_time(all, links_, hidden_).step), memory_(of.updated)};
+    return {from_ps(exposed_time(all, links_, hidden_).step) + time_(of.pace.step), memory_(of.updated)};
+  }
+  /// @brief The end of a step behind a micro-batch, which hides a part of its exchange, and with what a step takes beside all layers.
+  /// @param of     the sum of `end_of_step` over the layers of a stage
+  /// @param batch  nanoseconds of the stage for a micro-batch, not negative; where it is longer, no end is longer
+  /// @return nanoseconds
+  [[nodiscard]] step_end behind(step_end const& of, std::int64_t batch) const {
+    auto const part = [](std::int64_t whole, std::int64_t thousandths) {
+      return whole / 1000 * thousandths + whole % 1000 * thousandths / 1000;
+    };
+    return {(std::max)(part(of.exchange, gradient_least_), of.exchange - part(batch, gradient_hidden_)), of.optimizer + step_};
   }
 
   /// @brief Throws unless the times and bytes of a chain stay below 2^58 for all its stages and options.
@@ -180,6 +202,12 @@ class layer_evaluator {
       require(!l.options.empty(), [&] { return "layer \"" + l.name + "\" has no options"; });
       add(work, l.forward);
       add(work, l.backward);
+      add(work, l.pace.forward);
+      add(work, l.pace.backward);
+      for (auto const value : {l.pace.host_forward, l.pace.host_backward, l.pace.copied_forward, l.pace.copied_backward,
+                               l.pace.shards_forward, l.pace.shards_backward, l.pace.step})
+        add(work, {.per_batch = value});
+      require(l.pace.stolen >= 0 && l.pace.stolen <= 1000, [&] { return "layer \"" + l.name + "\" has pace.stolen outside [0, 1000]"; });
       for (auto const& o : l.options) {
         add(work, o.work);
         add(bytes, o.bytes);
@@ -202,6 +230,19 @@ class layer_evaluator {
 
  private:
   static constexpr std::int64_t nanoseconds_of_ms = 1'000'000;
+  /// The waits of a layer by its pace.
+  [[nodiscard]] layer_waits paced(layer const& of, batch_shape const& batch) const {
+    auto const& p = of.pace;
+    auto const longer = [&](std::int64_t time, std::int64_t shards) {  // a pass beside which shards travel
+      auto const hidden = (std::min)(time, shards);
+      return (std::max)(time + hidden / 1000 * p.stolen + hidden % 1000 * p.stolen / 1000, shards);
+    };
+    auto const forward = of.forward(batch), backward = of.backward(batch);
+    auto const again = (std::max)(forward + p.forward(batch), p.host_forward);
+    return {time_(longer(again + p.copied_forward, p.shards_forward) - forward),
+            time_(longer((std::max)(backward + p.backward(batch), p.host_backward) + p.copied_backward, p.shards_backward) - backward),
+            time_(again - forward)};
+  }
   [[nodiscard]] static std::int64_t from_ps(std::int64_t picoseconds) { return divide_up(picoseconds, std::int64_t{1000}); }
   [[nodiscard]] std::int64_t transfer(std::int64_t bytes, std::uint64_t from, std::uint64_t to) const {
     if (stage_devices_ == 0) return link_(bytes);
@@ -218,6 +259,7 @@ class layer_evaluator {
   detail::layer_rate time_, bytes_, link_, memory_;
   fabric links_;
   hidden_share hidden_;
+  std::int64_t step_, gradient_hidden_, gradient_least_;
   std::int64_t stage_devices_;
 };
 

@@ -103,6 +103,24 @@ struct layer_traffic {
   friend constexpr bool operator==(layer_traffic const&, layer_traffic const&) = default;
 };
 
+/// @brief What the passes of a layer take beside its work, where kernels are timed (`time_layers`). All times are in units of work.
+///
+/// A pass takes its work and the exchanges of activations, but no less than its host needs. Sharded parameters travel beside it: it then
+/// takes no less than they do, and is slower by a part of what it hides.
+struct layer_pace {
+  batch_cost forward{};              ///< exchanges of activations that the forward pass waits for
+  batch_cost backward{};             ///< the same in the backward pass
+  std::int64_t host_forward = 0;     ///< time in which the host launches the kernels of the forward pass
+  std::int64_t host_backward = 0;    ///< the same of the backward pass
+  std::int64_t copied_forward = 0;   ///< copies of sharded parameters in the forward pass
+  std::int64_t copied_backward = 0;  ///< copies of sharded parameters and gradients in the backward pass
+  std::int64_t shards_forward = 0;   ///< exchanges of sharded parameters beside the forward pass
+  std::int64_t shards_backward = 0;  ///< exchanges of sharded parameters and gradients beside the backward pass
+  std::int64_t stolen = 0;           ///< thousandths of hidden exchanges of shards by which a pass becomes slower
+  std::int64_t step = 0;             ///< exchange of gradients and parameters at the end of a step
+  friend constexpr bool operator==(layer_pace const&, layer_pace const&) = default;
+};
+
 /// @brief One layer on one device of its stage. `layers_of` makes layers from a model; write measured layers by hand.
 ///
 /// Work is in FLOPs for layers made from a model, and in time for measured layers; `layer_rates` says how much work a millisecond takes.
@@ -121,6 +139,7 @@ struct layer {
   std::int64_t buffers = 0;  ///< bytes in addition to `working`, whatever the micro-batch: gathered parameters and their gradients
   batch_cost boundary{};     ///< data sent to the next layer: bytes, or units of them (`layer_rates`)
   std::vector<layer_traffic> exchanges{};  ///< what the layer exchanges with other devices of its stage, and of other ranks
+  layer_pace pace{};                       ///< what its passes take beside the work; then `exchanges` is empty
 
   /// @brief Appends an option if it is the first, or keeps fewer bytes per token, square, tile or micro-batch than the last.
   /// @param option  an option that keeps less memory and costs more work than the last one
@@ -131,7 +150,7 @@ struct layer {
   [[nodiscard]] bool costs_as(layer const& other) const {
     auto const costs = [](layer const& l) {
       return std::tie(l.forward, l.backward, l.parameters, l.state, l.apart, l.updated, l.options, l.working, l.buffers, l.boundary,
-                      l.exchanges);
+                      l.exchanges, l.pace);
     };
     return costs(*this) == costs(other);
   }

@@ -10,15 +10,19 @@
 #include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/kernel_time.hpp>
 #include <ballast/cost/layer.hpp>
+#include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/model_setting.hpp>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -301,45 +305,137 @@ enum class again : std::uint8_t {
   return sum;
 }
 
-/// @brief A time that is linear in tokens and squares: a + b T + c sum(l^2), in picoseconds.
-struct linear_time {
-  std::int64_t per_batch = 0;   ///< a: once for each micro-batch
-  std::int64_t per_token = 0;   ///< b: per token
-  std::int64_t per_square = 0;  ///< c: per squared token
+/// @brief The time of the head and of the loss for one micro-batch, in picoseconds.
+struct head_parts {
+  pass_time gemm{};    ///< the product with the vocabulary
+  pass_time memory{};  ///< the loss
+};
 
-  /// @brief The time of a micro-batch. @param of the micro-batch @return picoseconds, which must stay below 2^63
-  [[nodiscard]] constexpr std::int64_t operator()(batch_shape const& of) const noexcept {
-    return per_batch + per_token * of.tokens + per_square * of.squares;
+/// @brief The time of the head and of the loss for one micro-batch on one device.
+/// @param model   the shape; its vocabulary as it is padded; without a vocabulary there is no head, and no time
+/// @param by      degrees, and the loss
+/// @param on      the device
+/// @param with    rates
+/// @param tokens  of a micro-batch on the devices of a context-parallel group, in [0, 2^40]
+/// @return picoseconds
+/// @throws invalid_input as `gemm_time`, or if the loss moves 2^63 bytes
+template <class = when_called>
+[[nodiscard]] constexpr head_parts head_time(transformer const& model, model_setting const& by, device const& on, time_setting const& with,
+                                             std::int64_t tokens) {
+  if (model.vocabulary == 0) return {};
+  auto const& rates = with.rates;
+  auto const rows = divide_up(tokens, by.spread.context), logits = divide_up(model.vocabulary, by.spread.tensor);
+  auto const bytes =
+      checked(rows) * checked(logits) * checked(by.loss.how == head_loss::kind::fused ? rates.bytes.fused_loss : rates.bytes.loss);
+  require(bytes.fits(), [] { return std::string("the loss moves 2^63 bytes or more"); });
+  auto const loss = memory_time(bytes.value, on, rates);
+  return {matrix_time(rows, logits, model.hidden, on, rates, false, 1, rates.head), {loss, loss}};
+}
+
+/// @brief Parameters of a layer on one device, before ZeRO shards them.
+struct device_parameters {
+  std::int64_t plain = 0;    ///< of all but routed experts
+  std::int64_t experts = 0;  ///< of routed experts
+};
+/// @brief The parameters of a layer on one device. @param model the shape @param layer 0 … layers - 1 @param by degrees
+template <class = when_called>
+[[nodiscard]] constexpr device_parameters parameters_on_device(transformer const& model, std::int64_t layer, model_setting const& by) {
+  auto const groups = layer_parameter_groups(model, layer);
+  auto const split = by.experts();
+  return {divide_up(groups.sharded, by.spread.tensor) + groups.replicated, divide_up(groups.experts, split.expert * split.expert_tensor)};
+}
+/// @brief The ranks that have the same experts. @param by degrees
+[[nodiscard]] constexpr rank_group expert_group(model_setting const& by) noexcept {
+  auto const split = by.experts();
+  auto const apart = split.expert * split.expert_tensor;
+  return {by.spread.tensor * by.spread.data / apart, apart};
+}
+
+/// @brief Sizes of micro-batches.
+struct batch_range {
+  std::int64_t least = 4096;   ///< tokens of the smallest micro-batch, in [16, 2^22]
+  std::int64_t most = 65536;   ///< tokens of the largest, at least twice as many, at most 2^24
+  std::int64_t length = 4096;  ///< tokens of a typical sample, at least 1; a smaller micro-batch is one sample
+  friend constexpr bool operator==(batch_range const&, batch_range const&) = default;
+
+  /// @brief Sizes from half of a power of two to four times it. @param typical a micro-batch: the power is the one below its tokens
+  [[nodiscard]] static constexpr batch_range around(batch_shape const& typical) noexcept {
+    auto const tokens = (std::min)((std::max)(typical.tokens, std::int64_t{32}), std::int64_t{1} << 22);
+    auto const power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(tokens)));
+    return {power / 2, 4 * power, (std::max)(typical.squares / (std::max)(typical.tokens, std::int64_t{1}), std::int64_t{1})};
   }
-  friend constexpr bool operator==(linear_time const&, linear_time const&) = default;
 };
 
-/// @brief The time of a layer as numbers of a planner.
+/// @brief The time of a layer as costs of micro-batches, a + b T + c sum(l^2).
 struct linear_layer {
-  linear_time forward{};   ///< of the forward pass
-  linear_time backward{};  ///< of the backward pass, without recomputation
-  linear_time modules{};   ///< of recomputing some modules
-  linear_time products{};  ///< of recomputing every second matrix product
-  linear_time full{};      ///< of recomputing the layer
-  pass_time least{};       ///< no pass takes less: the host launches its kernels
-  friend constexpr bool operator==(linear_layer const&, linear_layer const&) = default;
+  batch_cost forward{};               ///< of the forward pass, without exchanges
+  batch_cost backward{};              ///< of the backward pass, without exchanges and recomputation
+  batch_cost forward_exchange{};      ///< exchanges in the forward pass that are not hidden, and what hidden ones take from computation
+  batch_cost backward_exchange{};     ///< the same of the backward pass
+  batch_cost products{};              ///< of recomputing every second matrix product
+  std::vector<batch_cost> modules{};  ///< of recomputing modules, one for each set that was asked for
+  pass_time least{};                  ///< no pass takes less with its exchanges: the host launches its kernels
+  friend bool operator==(linear_layer const&, linear_layer const&) = default;
 };
+
+namespace detail {
+/// A cost that goes through points as nearly as a + b T + c sum(l^2) can: c is given by two points of the same tokens, and the line is the
+/// one whose largest error per token is least (Chebyshev's).
+class chebyshev_line {
+ public:
+  explicit chebyshev_line(std::span<std::int64_t const> tokens) {
+    inverse_.reserve(tokens.size());
+    for (auto const t : tokens) inverse_.push_back((std::int64_t{1} << 32) / t);
+  }
+  /// `rest` are femtoseconds per token at each size: the line's a in femtoseconds, and its b in femtoseconds per token.
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(std::span<std::int64_t const> rest) const {
+    std::int64_t best = -1, once = 0, level = 0;
+    auto const attempt = [&](std::int64_t slope) {
+      std::int64_t low = 0, high = 0;
+      for (std::size_t i = 0; i < rest.size(); ++i) {
+        auto const left = rest[i] - per_token(slope, inverse_[i]);
+        low = i == 0 ? left : (std::min)(low, left);
+        high = i == 0 ? left : (std::max)(high, left);
+        if (best >= 0 && high - low >= best) return;
+      }
+      best = high - low;
+      once = slope;
+      level = (std::max)(low + (high - low) / 2, std::int64_t{0});
+    };
+    attempt(0);
+    for (std::size_t j = 1; j < rest.size(); ++j)
+      for (std::size_t i = 0; i < j; ++i)
+        if (rest[i] > rest[j])
+          attempt(static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(rest[i] - rest[j]), std::uint64_t{1} << 32,
+                                                               static_cast<std::uint64_t>(inverse_[i] - inverse_[j]))));
+    return {once, level};
+  }
+
+ private:
+  /// `slope` over the tokens, rounded up.
+  [[nodiscard]] static std::int64_t per_token(std::int64_t slope, std::int64_t inverse) {
+    auto const product = multiply(static_cast<std::uint64_t>(slope), static_cast<std::uint64_t>(inverse));
+    return static_cast<std::int64_t>((product.high << 32) + (product.low >> 32) + ((product.low & 0xffffffff) != 0 ? 1 : 0));
+  }
+  std::vector<std::int64_t> inverse_;  // 2^32 / tokens
+};
+}  // namespace detail
 
 /// @brief The time of a layer as a + b T + c sum(l^2), for micro-batches of a range of tokens.
 ///
 /// c is that of the attention's curve, rounded. a and b are the line whose largest error per token is least (Chebyshev's) among sizes of
-/// four to a doubling. Waves of tiles of products that do not fill a device, and the host's least time, are no part of the line.
+/// four to a doubling, in samples of a typical length: windows, and exchanges that hide under attention, are those of that length. Waves of
+/// tiles of products that do not fill a device, and the host's least time, are no part of the line.
 ///
 /// @param model    the shape
 /// @param layer    0 … layers - 1
 /// @param by       degrees and kernels
 /// @param on       the device
 /// @param with     rates, and what else time depends on
-/// @param modules  the modules of `linear_layer::modules`
-/// @param least    tokens of the smallest micro-batch, at least 16
-/// @param most     tokens of the largest, at least twice as many, at most 2^24
+/// @param modules  the sets of modules of `linear_layer::modules`
+/// @param within   the sizes of micro-batches that the line is for
 /// @param units    units of a picosecond, in [1, 1024]: more of them round c less, where many devices share a layer
-/// @return both passes, and each way to recompute, in these units
+/// @return both passes, and each way to recompute, in these units; recomputing all is the forward pass with its exchanges
 /// @throws invalid_input as `parts_of_layer`, or if the range is none
 /// @par Complexity
 /// O(n) calls of `parts_of_layer` and O(n^3) additions for n = 4 log2(most / least) sizes.
@@ -347,67 +443,63 @@ struct linear_layer {
 /// A pure function of its arguments, in integers.
 template <class = when_called>
 [[nodiscard]] inline linear_layer linear_layer_time(transformer const& model, std::int64_t layer, model_setting const& by, device const& on,
-                                                    time_setting const& with, module_set modules = {}, std::int64_t least = 4096,
-                                                    std::int64_t most = 65536, std::int64_t units = 1) {
-  detail::require_within("least", least, 16, 1 << 23);
+                                                    time_setting const& with, std::span<module_set const> modules = {},
+                                                    batch_range const& within = {}, std::int64_t units = 1) {
+  auto const [least, most, typical] = within;
+  detail::require_within("least", least, 16, 1 << 22);
   detail::require_within("most", most, 2 * least, 1 << 24);
+  require(typical >= 1, [&] { return sentence("length = ", typical, " must be at least 1"); });
   detail::require_within("units", units, 1, 1024);
-  constexpr std::size_t kinds = 5;
   auto free = with;  // of the host's least time
   free.rates.host = free.rates.host_experts = 0;
+  using values = std::vector<std::int64_t>;
   auto const times = [&](std::int64_t tokens, std::int64_t length) {
     auto const parts = parts_of_layer(model, layer, by, on, free, {.tokens = tokens, .squares = tokens * length, .tiles = 0});
     auto const pass = overlapped(parts, model, by, free);
-    return std::array<std::int64_t, kinds>{pass.time.forward, pass.time.backward, recompute_time(parts, pass, again::modules, modules),
-                                           recompute_time(parts, pass, again::products), recompute_time(parts, pass, again::full)};
+    values out{pass.time.forward - pass.exchange.forward, pass.time.backward - pass.exchange.backward, pass.exchange.forward,
+               pass.exchange.backward, recompute_time(parts, pass, again::products)};
+    for (auto const& m : modules) out.push_back(recompute_time(parts, pass, again::modules, m));
+    return out;
   };
-  auto const near = times(most, most / 2), far = times(most, most);
-  auto const apart = most * most - most * (most / 2);
-  constexpr std::uint64_t one = std::int64_t{1} << 32;
-  std::vector<std::int64_t> inverse;                  // 2^32 / tokens
-  std::array<std::vector<std::int64_t>, kinds> rest;  // femtoseconds per token that are not in c
+  auto const long_sample = (std::min)(most, std::int64_t{65536});  // all have the same c, which these two tell
+  auto const near = times(long_sample, long_sample / 2), far = times(long_sample, long_sample);
+  auto const apart = long_sample * long_sample - long_sample * (long_sample / 2);
+  values sizes;
   for (auto base = least; base <= most; base *= 2)
-    for (std::int64_t quarter = 4; quarter < 8 && base * quarter / 4 <= most; ++quarter) {
-      auto const tokens = base * quarter / 4, length = (std::min)(tokens, std::int64_t{4096});
-      auto const found = times(tokens, length);
-      inverse.push_back(static_cast<std::int64_t>(one) / tokens);
-      for (std::size_t k = 0; k < kinds; ++k) {
-        auto const pairs = multiply_divide_up(static_cast<std::uint64_t>(far[k] - near[k]), static_cast<std::uint64_t>(tokens * length),
-                                              static_cast<std::uint64_t>(apart));
-        rest[k].push_back(static_cast<std::int64_t>(
-            multiply_divide_up(static_cast<std::uint64_t>((std::max)(found[k] - static_cast<std::int64_t>(pairs), std::int64_t{0})), 1000,
-                               static_cast<std::uint64_t>(tokens))));
-      }
+    for (std::int64_t quarter = 4; quarter < 8 && base * quarter / 4 <= most; ++quarter) sizes.push_back(base * quarter / 4);
+  std::vector<values> rest(far.size());  // femtoseconds per token that are not in c, of each kind of time
+  for (auto const tokens : sizes) {
+    auto const length = (std::min)(tokens, typical);
+    auto const found = times(tokens, length);
+    for (std::size_t k = 0; k < rest.size(); ++k) {
+      auto const of_pairs = (std::max)(far[k] - near[k], std::int64_t{0});
+      auto const pairs = multiply_divide_up(static_cast<std::uint64_t>(of_pairs), static_cast<std::uint64_t>(tokens * length),
+                                            static_cast<std::uint64_t>(apart));
+      rest[k].push_back(static_cast<std::int64_t>(
+          multiply_divide_up(static_cast<std::uint64_t>((std::max)(found[k] - static_cast<std::int64_t>(pairs), std::int64_t{0})), 1000,
+                             static_cast<std::uint64_t>(tokens))));
     }
-  auto const line = [&](std::size_t k) {
-    auto const& y = rest[k];
-    std::int64_t best = -1, once = 0, level = 0;  // spread of errors; femtoseconds of a micro-batch and of a token
-    auto const attempt = [&](std::int64_t slope) {
-      std::int64_t low = 0, high = 0;
-      for (std::size_t i = 0; i < y.size(); ++i) {
-        auto const part = multiply_divide_up(static_cast<std::uint64_t>(slope), static_cast<std::uint64_t>(inverse[i]), one);
-        auto const left = y[i] - static_cast<std::int64_t>(part);
-        low = i == 0 ? left : (std::min)(low, left);
-        high = i == 0 ? left : (std::max)(high, left);
-      }
-      if (best >= 0 && high - low >= best) return;
-      best = high - low;
-      once = slope;
-      level = (std::max)(low + (high - low) / 2, std::int64_t{0});
-    };
-    attempt(0);
-    for (std::size_t j = 1; j < y.size(); ++j)
-      for (std::size_t i = 0; i < j; ++i)
-        if (y[i] > y[j])
-          attempt(static_cast<std::int64_t>(
-              multiply_divide_up(static_cast<std::uint64_t>(y[i] - y[j]), one, static_cast<std::uint64_t>(inverse[i] - inverse[j]))));
-    return linear_time{.per_batch = static_cast<std::int64_t>(
-                           multiply_divide_up(static_cast<std::uint64_t>(once), static_cast<std::uint64_t>(units), 1000)),
-                       .per_token = (level * units + 500) / 1000,
-                       .per_square = ((far[k] - near[k]) * units + apart / 2) / apart};
+  }
+  detail::chebyshev_line const line(sizes);
+  auto const cost = [&](std::size_t k) {
+    auto const [once, level] = line(rest[k]);
+    auto const of_pairs = (std::max)(far[k] - near[k], std::int64_t{0});
+    return batch_cost{.per_token = (level * units + 500) / 1000,
+                      .per_square = (of_pairs * units + apart / 2) / apart,
+                      .per_tile = 0,
+                      .per_batch = static_cast<std::int64_t>(
+                          multiply_divide_up(static_cast<std::uint64_t>(once), static_cast<std::uint64_t>(units), 1000))};
   };
   auto const host = overlapped({.routed = detail::has_experts(model, layer)}, model, by, with);
-  return {line(0), line(1), line(2), line(3), line(4), {host.time.forward * units, host.time.backward * units}};
+  linear_layer out{.forward = cost(0),
+                   .backward = cost(1),
+                   .forward_exchange = cost(2),
+                   .backward_exchange = cost(3),
+                   .products = cost(4),
+                   .modules = {},
+                   .least = {host.time.forward * units, host.time.backward * units}};
+  for (std::size_t k = 5; k < rest.size(); ++k) out.modules.push_back(cost(k));
+  return out;
 }
 
 }  // namespace ballast::inline v0_2

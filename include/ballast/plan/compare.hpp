@@ -208,8 +208,7 @@ template <index_type Index>
 /// @param others  the naive and the usual plan, as `usual_batchings_of` returned them
 /// @param model   the shape
 /// @param by      how the model is trained, and stages, memory and schedule; its cut is where planning begins
-/// @param rates   rates that turn work into time; see `rates_of`
-/// @param hopper  as for `memory_of`
+/// @param on      the devices; kernels are timed for the mean micro-batch of the plan
 /// @return the training of all three plans
 /// @throws invalid_input as the other overload
 /// @par Complexity
@@ -218,11 +217,14 @@ template <index_type Index>
 /// As the other overload.
 template <index_type Index>
 [[nodiscard]] training_comparison compare_training(data_plan<Index> const& plan, usual_batchings<Index> const& others,
-                                                   transformer const& model, training_setting const& by, layer_rates const& rates,
-                                                   bool hopper = true) {
+                                                   transformer const& model, training_setting const& by, cluster const& on) {
+  auto const shapes = [&](batching<Index> const& steps) {
+    return shapes_of(steps.packs, std::span<std::int64_t const>(plan.samples.tokens));
+  };
+  auto const planned = shapes(plan.steps);
+  auto const chain = detail::chain_for(plan.steps, std::span<batch_shape const>(planned), model, by, on);  // the same for all
   auto const run = [&](batching<Index> const& steps) {
-    auto const packs = shapes_of(steps.packs, std::span<std::int64_t const>(plan.samples.tokens));
-    return detail::plan_setting<Index>(steps, packs, model, by, rates, hopper);
+    return detail::plan_setting<Index>(steps, shapes(steps), model, by, chain, is_hopper(on.device));
   };
   return {.planned = run(plan.steps), .naive = run(others.naive), .usual = run(others.usual)};
 }

@@ -43,8 +43,7 @@ namespace ballast::inline v0_2 {
 /// @param packs   tokens, squares and tiles of each pack; see `shapes_of`
 /// @param model   the shape
 /// @param by      the setting, with the memory of a device in `pipeline.memory`
-/// @param rates   rates that turn work into time; see `rates_of`
-/// @param hopper  as for `memory_of`
+/// @param on      the devices
 /// @return as `plan_training`; `status` is infeasible if the peak of a stage is above the memory, and `stages.partition.bottleneck` has the
 ///         least time of the slowest stage for any cut of the same layers as its bound
 /// @throws invalid_input as `require_valid` of the setting, and as `plan_training`
@@ -54,11 +53,13 @@ namespace ballast::inline v0_2 {
 /// A pure function of its arguments, in integers.
 template <index_type Index>
 [[nodiscard]] training_plan judge_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
-                                          training_setting const& by, layer_rates const& rates, bool hopper = true) {
+                                          training_setting const& by, cluster const& on) {
   auto const cuts = boundaries_of(by, model);
-  auto out = time_stages<Index>(steps, packs, detail::recomputed_layers(model, by, cuts), cuts, by.pipeline, rates);
+  auto const [layers, rates] = detail::rated(detail::recomputed_layers(model, by, cuts), model, by.model, on,
+                                             detail::batches_of(steps, packs).mean, by.pipeline.stages);
+  auto out = time_stages<Index>(steps, packs, layers, cuts, by.pipeline, rates);
   if (by.model.framework.count == tensor_count::table) return out;
-  auto const parts = memory_of(model, by, out.largest, hopper);
+  auto const parts = memory_of(model, by, out.largest, is_hopper(on.device));
   auto fits = true;
   for (std::size_t s = 0; s < parts.size(); ++s) {
     auto& to = out.memory[s];
@@ -82,9 +83,8 @@ template <index_type Index>
 /// @param packs   as `judge_setting`
 /// @param model   as `judge_setting`
 /// @param by      as `judge_setting`
-/// @param rates   as `judge_setting`
+/// @param on      as `judge_setting`
 /// @param judged  what `judge_setting` returned for the same arguments
-/// @param hopper  as `judge_setting`
 /// @return as `plan_training`, or `judged` if it fits and `plan_training` finds nothing faster; its options are then those of the setting
 /// @post if `judged` fits, the plan fits and takes no longer
 /// @throws invalid_input as `judge_setting`
@@ -94,9 +94,8 @@ template <index_type Index>
 /// A pure function of its arguments, in integers.
 template <index_type Index>
 [[nodiscard]] training_plan improve_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
-                                            training_setting const& by, layer_rates const& rates, training_plan const& judged,
-                                            bool hopper = true) {
-  auto out = detail::plan_setting<Index>(steps, packs, model, by, rates, hopper);
+                                            training_setting const& by, cluster const& on, training_plan const& judged) {
+  auto out = detail::plan_setting<Index>(steps, packs, model, by, detail::chain_for(steps, packs, model, by, on), is_hopper(on.device));
   auto const faster = out.status == status::feasible && out.time.value < judged.time.value;
   return judged.status == status::feasible && !faster ? judged : out;
 }
@@ -120,8 +119,7 @@ template <index_type Index>
     return "the data plan has " + std::to_string(data.steps.ranks) + " ranks, the setting has " + std::to_string(by.ranks());
   });
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return judge_setting<Index>(data.steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data),
-                              is_hopper(on.device));
+  return judge_setting<Index>(data.steps, packs, model, by, on);
 }
 
 /// @brief One step of one rank with full sequences, and the sizes of its micro-batches.
@@ -164,8 +162,7 @@ template <class = when_called>
 [[nodiscard]] training_plan judge_setting(transformer const& model, training_setting const& by, cluster const& on) {
   require_valid(by, model);
   auto const full = full_step_of(by);
-  return judge_setting<std::uint32_t>(full.steps, full.packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data),
-                                      is_hopper(on.device));
+  return judge_setting<std::uint32_t>(full.steps, full.packs, model, by, on);
 }
 
 BALLAST_INSTANTIATE(training_plan judge_setting(data_plan<std::uint32_t> const&, transformer const&, training_setting const&,

@@ -89,7 +89,8 @@ void time_training(batching<Index> const& steps, std::span<batch_shape const> pa
   layer_evaluator const evaluate(rates);
   if (out.capacity.empty()) out.capacity.assign(static_cast<std::size_t>(options.stages), options.memory);
   for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  step_timer<>(joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, out.largest, packs).time(steps, out, first);
+  step_timer<>(joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, out.mean, out.largest, packs)
+      .time(steps, out, first);
 }
 
 /// Plans the stages for micro-batches that ranks may run together. `fit_for(begun, held)` has a function `fit`, as `counted_stages` has,
@@ -155,12 +156,19 @@ template <index_type Index>
   });
 }
 
+/// The chain of a setting for some packs.
+template <class Index, class Model>
+[[nodiscard]] rated_chain chain_for(batching<Index> const& steps, std::span<batch_shape const> packs, Model const& model,
+                                    training_setting const& by, cluster const& on) {
+  return chain_of(model, by.model, on, batches_of(steps, packs).mean, by.pipeline.stages);
+}
+
 /// Plans the stages of a language model under a setting, within what `memory_of` counts if the framework's tensors are counted.
 template <index_type Index>
 [[nodiscard]] training_plan plan_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
-                                         training_setting by, layer_rates const& rates, bool hopper,
+                                         training_setting by, rated_chain const& chain, bool hopper,
                                          std::span<std::uint32_t const> first = {}) {
-  auto const layers = layers_of(model, by.model);
+  auto const& [layers, rates] = chain;
   if (by.model.framework.count == tensor_count::table) return plan_joint_training<Index>(steps, packs, layers, by.pipeline, rates, first);
   by.micro_batches = (std::max)(by.micro_batches, static_cast<std::int64_t>(batches_of(steps, packs).most_of_a_rank));
   return plan_joint_training<Index>(steps, packs, layers, by.pipeline, rates, first,
@@ -228,7 +236,7 @@ template <index_type Index>
 /// @param on       the devices
 /// @param by       how the model is trained; `by.spread.data` devices share states, usually the ranks times the context-parallel degree
 /// @return as the other overload
-/// @throws invalid_input as the other overload, `layers_of`, `rates_of` and `shapes_of`
+/// @throws invalid_input as the other overload, `chain_of` and `shapes_of`
 /// @par Complexity
 /// As the other overload.
 /// @par Determinism
@@ -237,8 +245,9 @@ template <index_type Index>
 [[nodiscard]] training_plan plan_training(data_plan<Index> const& data, training_options const& options, transformer const& model,
                                           cluster const& on, model_setting const& by) {
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return detail::plan_setting<Index>(data.steps, packs, model, {.model = by, .pipeline = options},
-                                     rates_of(on, by.spread.tensor * by.spread.data), is_hopper(on.device));
+  training_setting const setting{.model = by, .pipeline = options};
+  auto const chain = detail::chain_for(data.steps, std::span<batch_shape const>(packs), model, setting, on);
+  return detail::plan_setting<Index>(data.steps, packs, model, setting, chain, is_hopper(on.device));
 }
 
 /// @brief Plans the stages of a vision-language model on a cluster for a data plan of image tiles and tokens.
@@ -262,9 +271,10 @@ template <index_type Index>
   require(!data.others.empty(),
           [] { return std::string("others is empty: a vision-language model needs the image tiles of each sample"); });
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens), data.tiles());
-  return plan_training<Index>(data.steps, packs, layers_of(model, by),
-                              detail::beside_workspace<Index>(options, data.steps, packs, model, by, on.device),
-                              rates_of(on, by.spread.tensor * by.spread.data));
+  auto const [layers, rates] =
+      detail::chain_for(data.steps, std::span<batch_shape const>(packs), model, {.model = by, .pipeline = options}, on);
+  return plan_training<Index>(data.steps, packs, layers, detail::beside_workspace<Index>(options, data.steps, packs, model, by, on.device),
+                              rates);
 }
 
 BALLAST_INSTANTIATE(training_plan plan_training(data_plan<std::uint32_t> const&, training_options const&, transformer const&,

@@ -116,12 +116,12 @@ void plan_ranked(ranked_setting& ranked, batching<> const& steps, std::span<batc
                  Model const& model, cluster const& on) {
   auto by = ranked.setting;
   by.pipeline.largest = times(sizes.largest, by.micro_batch);
-  auto const rates = rates_of(on, by.model.spread.tensor * by.model.spread.data);
+  auto const chain = chain_for(steps, packs, model, by, on);
   if constexpr (std::same_as<Model, transformer>) {
-    ranked.plan = plan_setting(steps, packs, model, by, rates, is_hopper(on.device));
+    ranked.plan = plan_setting(steps, packs, model, by, chain, is_hopper(on.device));
   } else {
     auto const pipeline = beside_workspace(by.pipeline, steps, packs, model, by.model, on.device);
-    ranked.plan = plan_training(steps, packs, layers_of(model, by.model), pipeline, rates);
+    ranked.plan = plan_training(steps, packs, chain.layers, pipeline, chain.rates);
   }
   ranked.setting.boundaries = ranked.plan.stages.partition.boundaries;
 }

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -51,17 +52,12 @@ namespace detail {
 template <class = when_called>
 class stage_timer {
  public:
-  stage_timer(transformer const& model, training_setting const& by, device const& on, time_setting const& with, batch_shape const& batch)
-      : model_(model), by_(by), on_(on), with_(with), batch_(batch), links_(links_of(on)) {
-    if (model.vocabulary == 0) return;
-    auto const& rates = with.rates;
-    auto const tokens = divide_up(batch.tokens, by.model.spread.context), logits = divide_up(model.vocabulary, by.model.spread.tensor);
-    auto const product = matrix_time(tokens, logits, model.hidden, on, rates, false, 1, rates.head);
-    auto const each = by.model.loss.how == head_loss::kind::fused ? rates.bytes.fused_loss : rates.bytes.loss;
-    auto const bytes = checked(tokens) * checked(logits) * checked(each);
-    require(bytes.fits(), [] { return std::string("the loss moves 2^63 bytes or more"); });
-    head_.gemm = product.both();
-    head_.memory = 2 * memory_time(bytes.value, on, rates);
+  stage_timer(transformer const& model, training_setting const& by, device const& on, time_setting const& with, batch_shape const& batch,
+              std::span<layer_option const> taken)
+      : model_(model), by_(by), on_(on), with_(with), batch_(batch), taken_(taken), links_(links_of(on)) {
+    auto const head = head_time(model, by.model, on, with, batch.tokens);
+    head_.gemm = head.gemm.both();
+    head_.memory = head.memory.both();
   }
 
   /// One micro-batch on a stage.
@@ -75,7 +71,7 @@ class stage_timer {
       std::int64_t n = 0;  // layers of the chunk in front of this one
       for (auto i = (std::max)(cuts[c], first); i < (std::min)(cuts[c + 1], first + layers + mtp); ++i, ++n) {
         auto const behind = i >= first + layers;  // a layer for multi-token prediction, with a head of its own
-        add(out, time_of_layer(behind ? model_.layers - 1 : static_cast<std::int64_t>(i - first), n));
+        add(out, time_of_layer(behind ? model_.layers - 1 : static_cast<std::int64_t>(i - first), n, i));
         if (behind) add(out, head_);
       }
       if (c + 2 == cuts.size()) add(out, head_);
@@ -90,14 +86,14 @@ class stage_timer {
     auto const stages = static_cast<std::int64_t>(by_.pipeline.stages), t = spread.tensor;
     std::int64_t plain = 0, experts = 0;
     for (std::int64_t l = 0; l < model_.layers; ++l) {
-      auto const [dense, routed] = parameters_of(l);
+      auto const [dense, routed] = parameters_on_device(model_, l, by_.model);
       plain += dense;
       experts += routed;
     }
     auto const matrix = model_.vocabulary * model_.hidden / t;
     plain = plain / stages + matrix * (stages > 1 || model_.tied ? 1 : 2);
     experts /= stages;
-    auto const over = expert_group();
+    auto const over = expert_group(by_.model);
     std::int64_t exchange = 0;
     if (spread.zero < 2) {
       for (auto const each : {4, 2}) {
@@ -113,29 +109,12 @@ class stage_timer {
   }
 
  private:
-  /// Parameters of a layer on a device before they are sharded.
-  struct parameter_count {
-    std::int64_t plain = 0, experts = 0;
-  };
   struct kind {
     bool known = false;
     layer_parts parts{};
     layer_pass pass{};
-    parameter_count parameters{};
+    device_parameters parameters{};
   };
-
-  [[nodiscard]] parameter_count parameters_of(std::int64_t layer) const {
-    auto const groups = layer_parameter_groups(model_, layer);
-    auto const split = by_.model.experts();
-    return {divide_up(groups.sharded, by_.model.spread.tensor) + groups.replicated,
-            divide_up(groups.experts, split.expert * split.expert_tensor)};
-  }
-  /// The ranks that have the same experts.
-  [[nodiscard]] rank_group expert_group() const {
-    auto const split = by_.model.experts();
-    auto const apart = split.expert * split.expert_tensor;
-    return {by_.model.spread.tensor * by_.model.spread.data / apart, apart};
-  }
 
   static void add(time_parts& to, time_parts const& more) {
     constexpr std::array fields{&time_parts::gemm,     &time_parts::experts,   &time_parts::attention, &time_parts::memory,
@@ -147,8 +126,16 @@ class stage_timer {
     }
   }
 
-  [[nodiscard]] std::int64_t recomputed(kind const& k, std::int64_t place) const {
+  [[nodiscard]] std::int64_t recomputed(kind const& k, std::int64_t place, std::size_t i) const {
     using enum recompute_setting::kind;
+    if (!taken_.empty()) {
+      auto const& option = taken_[i];
+      return recompute_time(k.parts, k.pass,
+                            option.recomputed == recomputation::full        ? again::full
+                            : option.recomputed == recomputation::selective ? again::modules
+                                                                            : again::nothing,
+                            option.modules);
+    }
     auto const& r = by_.recompute;
     auto const how =
         r.what == modules    ? again::modules
@@ -159,22 +146,22 @@ class stage_timer {
     return recompute_time(k.parts, k.pass, how, r.modules);
   }
 
-  /// A layer, the `place`-th of its chunk, with FSDP.
-  [[nodiscard]] time_parts time_of_layer(std::int64_t layer, std::int64_t place) {
+  /// A layer, the `place`-th of its chunk and the `i`-th of the chain, with FSDP.
+  [[nodiscard]] time_parts time_of_layer(std::int64_t layer, std::int64_t place, std::size_t i) {
     auto& k =
         kinds_[(has_experts(model_, layer) ? 1U : 0U) + (is_windowed(model_, layer) ? 2U : 0U) + (is_linear(model_, layer) ? 4U : 0U)];
     if (!k.known) {
       k.known = true;
       k.parts = parts_of_layer(model_, layer, by_.model, on_, with_, batch_);
       k.pass = overlapped(k.parts, model_, by_.model, with_);
-      k.parameters = parameters_of(layer);
+      k.parameters = parameters_on_device(model_, layer, by_.model);
     }
     time_parts out{.gemm = k.parts.gemm.both(),
                    .experts = k.parts.experts.both(),
                    .attention = k.parts.attention.both(),
                    .memory = k.parts.memory.both(),
                    .exchange = k.pass.exchange.both(),
-                   .recompute = recomputed(k, place),
+                   .recompute = recomputed(k, place, i),
                    .host = k.pass.host.both()};
     out.exchange += sharding(k, out.recompute);
     return out;
@@ -191,7 +178,7 @@ class stage_timer {
     auto gather = ring_time(2 * plain, all, links_, rates),
          scatter = ring_time((with_.float_reduction ? 4 : 2) * plain, all, links_, rates);
     if (experts > 0) {
-      auto const more = ring_time(2 * experts, expert_group(), links_, rates);
+      auto const more = ring_time(2 * experts, expert_group(by_.model), links_, rates);
       gather += more;
       scatter += more;
     }
@@ -211,6 +198,7 @@ class stage_timer {
   device const& on_;
   time_setting const& with_;
   batch_shape const batch_;
+  std::span<layer_option const> const taken_;
   link_rates const links_;
   time_parts head_{};
   std::array<kind, 8> kinds_{};
@@ -229,8 +217,11 @@ class stage_timer {
 /// @param on     the device, with the bandwidths of its links and the number of devices in a node
 /// @param with   what kernels reach, and what else time depends on
 /// @param batch  a micro-batch on the devices of a context-parallel group: `tokens` and `squares`
+/// @param taken  for each layer of the chain of `layers_of`, the option that it takes: what it recomputes, in place of `by.recompute`; of
+///               embedding and head it is not read. Empty: by the setting
 /// @return one entry for each stage
-/// @throws invalid_input as `require_valid` of the setting, or if a kernel takes 2^56 picoseconds or a step 2^63
+/// @throws invalid_input as `require_valid` of the setting, if `taken` has another number of layers, or if a kernel takes 2^56 picoseconds
+///         or a step 2^63
 /// @post all stages have the same `total()`
 /// @par Complexity
 /// O(layers + stages * chunks): equal layers are timed once.
@@ -240,11 +231,15 @@ class stage_timer {
 /// This library (docs/time-model.md).
 template <class = when_called>
 [[nodiscard]] inline std::vector<time_parts> time_of(transformer const& model, training_setting const& by, device const& on,
-                                                     time_setting const& with, batch_shape const& batch) {
+                                                     time_setting const& with, batch_shape const& batch,
+                                                     std::span<layer_option const> taken = {}) {
   auto const cuts = boundaries_of(by, model);
+  require(taken.empty() || taken.size() == cuts.back(), [&] {
+    return "taken has " + std::to_string(taken.size()) + " entries, and the chain has " + std::to_string(cuts.back()) + " layers";
+  });
   auto const& rates = with.rates;
   auto const stages = static_cast<std::int64_t>(by.pipeline.stages), micro = by.micro_batches;
-  detail::stage_timer<> timer(model, by, on, with, batch);
+  detail::stage_timer<> timer(model, by, on, with, batch, taken);
   std::vector<time_parts> out;
   auto sum = checked(0);
   std::int64_t slowest = 0;

@@ -152,7 +152,7 @@ template <index_type Index>
 /// @param on       the devices
 /// @param by       how the model is trained; the shards say how ranks share samples, so `by.spread.context` is 1
 /// @return as the other overload
-/// @throws invalid_input as the other overload, `layers_of` and `rates_of`, or if `by.spread.context` is not 1
+/// @throws invalid_input as the other overload and `chain_of`, or if `by.spread.context` is not 1
 /// @par Complexity
 /// As the other overload.
 /// @par Determinism
@@ -163,8 +163,9 @@ template <index_type Index>
   require(by.spread.context == 1,
           [&] { return sentence("spread.context = ", by.spread.context, " must be 1: the shards say which ranks share samples"); });
   auto const of = detail::steps_of(steps);
-  return detail::plan_setting<std::uint64_t>(of.table, of.passes, model, {.model = by, .pipeline = options},
-                                             rates_of(on, by.spread.tensor * by.spread.data), is_hopper(on.device), of.first);
+  training_setting const setting{.model = by, .pipeline = options};
+  auto const chain = detail::chain_for(of.table, std::span<batch_shape const>(of.passes), model, setting, on);
+  return detail::plan_setting<std::uint64_t>(of.table, of.passes, model, setting, chain, is_hopper(on.device), of.first);
 }
 
 }  // namespace ballast::inline v0_2

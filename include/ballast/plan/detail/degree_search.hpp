@@ -14,8 +14,10 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/timed_layers.hpp>
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/plan/cluster.hpp>
@@ -40,6 +42,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -121,12 +124,13 @@ class degree_search {
     require(!o.zero.empty() && !o.schedules.empty(), [] { return std::string("zero and schedules must not be empty"); });
     by_.spread = {};
     by_.expert = 1;
+    if (!on.mfu) times_ = times_of(on, by_);
   }
 
   [[nodiscard]] searched_settings run() {
     std::vector<bounded> all;
     degree_space const space(o_, language_of(model_), layers_of(model_, degrees{}.setting(by_, o_).model).size(),
-                             rates_of(on_).links.per_node,
+                             on_.mfu ? rates_of(on_).links.per_node : on_.device.per_node,
                              by_.method == context_method::ring ? std::vector<std::int64_t>{} : heads_of(model_));
     std::size_t families = 0;
     std::vector<degrees> divide, others;
@@ -192,7 +196,7 @@ class degree_search {
       free.data = o_.gpus / at.tensor;
       free.zero = 1;
       auto const& [layers, runs] = chain_for(free);
-      layer_evaluator const evaluate(rates_of(on_, o_.gpus));
+      layer_evaluator const evaluate(rates_for(free));
       auto const batch = times(mean_, at.micro_batch);
       evaluate.require_fits(layers, times(largest_, at.micro_batch));
       for (auto const& [first, count] : runs) {
@@ -214,15 +218,33 @@ class degree_search {
     std::vector<std::pair<std::size_t, std::int64_t>> runs{};
   };
   [[nodiscard]] chain const& chain_for(degrees const& at) {
-    auto const [known, added] = chains_.try_emplace({at.tensor, at.context, at.expert, at.data, at.zero});
+    auto const by = at.setting(by_, o_).model;
+    auto const timed = !on_.mfu;  // by a share of the peak, work does not depend on the micro-batch
+    auto const chain_at = [&](std::int64_t packs) {
+      return chains_.try_emplace({at.tensor, at.context, at.expert, at.data, at.zero, at.stages > 1 ? -packs : packs});
+    };
+    auto const [known, added] = chain_at(timed ? at.micro_batch : 0);
     if (!added) return known->second;
     auto& [layers, runs] = known->second;
-    layers = layers_of(model_, at.setting(by_, o_).model);
+    if (timed) {
+      auto const [counted, is_new] = chain_at(0);  // FLOPs, whatever the micro-batch
+      if (is_new) counted->second.layers = layers_of(model_, by);
+      layers = counted->second.layers;
+      time_chain(layers, model_, by, on_.device, times_, times(mean_, at.micro_batch), at.stages,
+                 kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.micro_batch}]);
+    } else {
+      layers = layers_of(model_, by);
+    }
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (i == 0 || !layers[i].costs_as(layers[i - 1])) runs.push_back({i, 0});
       ++runs.back().second;
     }
     return known->second;
+  }
+
+  [[nodiscard]] layer_rates rates_for(degrees const& at) const {
+    auto const by = at.setting(by_, o_).model;
+    return on_.mfu ? rates_of(on_, at.tensor * at.data) : timed_rates(on_, by, times_, at.stages);
   }
 
   /// What stages with several chunks hold, by stages and schedule.
@@ -263,19 +285,23 @@ class degree_search {
 
   void visit(degrees const& at, searched_settings& out) {
     auto const& [layers, runs] = chain_for(at);
-    auto const rates = rates_of(on_, at.tensor * at.data);
+    auto const rates = rates_for(at);
     layer_evaluator const evaluate(rates);
     auto const mean = times(mean_, at.micro_batch), largest = times(largest_, at.micro_batch);
     auto const apart = std::holds_alternative<zbv_schedule>(at.schedule) ? 1 : at.stages;
     auto each = stage_layers_of(layers, mean, largest, rates, apart);
-    std::int64_t time = 0, end = 0;
+    std::int64_t time = 0;
     for (auto const& l : each) time += l.time;
+    step_end sum;
     for (auto const& [first, count] : runs) {
       auto const more = evaluate.end_of_step(layers[first]);
-      end += count * (more.exchange + more.optimizer);
+      sum.exchange += count * more.exchange;
+      sum.optimizer += count * more.optimizer;
     }
     auto const stages = static_cast<std::int64_t>(at.stages);
-    end = (end - end / 1000) / stages;
+    auto const least = evaluate.behind({sum.exchange / stages, sum.optimizer / stages}, never);  // of a mean stage, which hides most
+    auto end = least.exchange + least.optimizer;
+    end -= end / 1000;
     auto bound = bound_of(time, at);
     if (at.chunks() > 1) bound = (std::max)(bound, bound_of_chunks(each, at));
     if (of_step(bound + end, at) >= limit(at)) {
@@ -298,9 +324,10 @@ class degree_search {
       return;
     }
     ++out.planned;
-    auto const value = of_step(step_timer<>(joined_stages(layers, planned), at.stages, evaluate, at.schedule, largest, std::span(&mean, 1))
-                                   .time_of_equal(static_cast<std::uint64_t>(at.micro_batches)),
-                               at);
+    auto const value =
+        of_step(step_timer<>(joined_stages(layers, planned), at.stages, evaluate, at.schedule, mean, largest, std::span(&mean, 1))
+                    .time_of_equal(static_cast<std::uint64_t>(at.micro_batches)),
+                at);
     if (value >= best_[at.family]) return;
     best_[at.family] = value;
     found_[at.family] = {.setting = at.setting(by_, o_), .step = value, .plan = {}};
@@ -338,8 +365,11 @@ class degree_search {
   search_options const& o_;
   cluster const& on_;
   model_setting by_;
+  time_setting times_;
+  using known_times = std::conditional_t<std::same_as<Model, transformer>, kernel_times, std::array<kernel_times, 2>>;
+  std::map<std::array<std::int64_t, 5>, known_times> kernels_;
   std::map<std::array<std::int64_t, 4>, std::int64_t> time_;
-  std::map<std::array<std::int64_t, 5>, chain> chains_;
+  std::map<std::array<std::int64_t, 6>, chain> chains_;
   std::map<std::array<std::uint64_t, 4>, chunks_in_flight> held_;
   std::vector<std::int64_t> best_;     // of each family, in nanoseconds
   std::vector<ranked_setting> found_;  // of each family

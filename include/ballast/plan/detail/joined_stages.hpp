@@ -65,6 +65,22 @@ class exchange_times {
 struct joined_stage {
   layer sum;
   std::vector<layer> working;  // layers of which each may have the largest working set; nothing else of them is set
+  struct paced_layers {
+    layer of;                            // work and pace alone
+    std::int64_t number = 0, again = 0;  // how many there are, and of them those that run their forward pass again
+  };
+  std::vector<paced_layers> paced{};
+
+  /// The waits of all layers that have a pace.
+  [[nodiscard]] layer_waits waits(layer_evaluator const& evaluate, batch_shape const& batch) const {
+    layer_waits out;
+    for (auto const& p : paced) {
+      auto const one = evaluate.waits(p.of, batch);
+      out.forward += p.number * one.forward;
+      out.backward += p.number * one.backward + p.again * one.again;
+    }
+    return out;
+  }
 };
 
 template <class = when_called>
@@ -72,7 +88,7 @@ template <class = when_called>
   std::vector<joined_stage> out;
   auto const& cuts = plan.partition.boundaries;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
-    joined_stage stage{.sum = {.name = {}, .options = {{}}}, .working = {}};
+    joined_stage stage{.sum = {.name = {}, .options = {{}}}, .working = {}, .paced = {}};
     auto& sum = stage.sum;
     auto& taken = sum.options.front();
     auto const exchange = [&](layer_traffic const& more) {
@@ -93,6 +109,16 @@ template <class = when_called>
       sum.updated += of.updated;
       taken.work = taken.work + option.work;
       taken.bytes = taken.bytes + option.bytes;
+      if (of.pace != layer_pace{}) {
+        sum.pace.step += of.pace.step;
+        auto at = std::find_if(stage.paced.begin(), stage.paced.end(), [&](auto const& p) {
+          return p.of.pace == of.pace && p.of.forward == of.forward && p.of.backward == of.backward;
+        });
+        if (at == stage.paced.end())
+          at = stage.paced.insert(at, {.of = {.name = {}, .forward = of.forward, .backward = of.backward, .pace = of.pace}});
+        ++at->number;
+        at->again += option.recomputed == recomputation::full ? 1 : 0;
+      }
       for (auto e : of.exchanges) {
         exchange(e);
         if (option.recomputed != recomputation::full || e.when != exchange_phase::forward || e.what == traffic::parameter) continue;

@@ -66,7 +66,7 @@ class step_timer {
  public:
   /// `chunks` are the virtual stages, `stages` the stages that they belong to.
   step_timer(std::vector<joined_stage> chunks, std::uint64_t stages, layer_evaluator const& evaluate, any_schedule const& schedule,
-             batch_shape const& largest, std::span<batch_shape const> packs)
+             batch_shape const& mean, batch_shape const& largest, std::span<batch_shape const> packs)
       : chunks_(std::move(chunks)),
         ends_(static_cast<std::size_t>(stages)),
         evaluate_(evaluate),
@@ -85,7 +85,14 @@ class step_timer {
       auto const more = evaluate_.end_of_step(chunks_[k].sum);
       auto& end = ends_[static_cast<std::size_t>(stage_of_.back())];
       end = {end.exchange + more.exchange, end.optimizer + more.optimizer};
-      end_ = (std::max)(end_, end.exchange + end.optimizer);
+    }
+    append_works(mean);  // behind it, in part, gradients travel
+    std::vector<std::int64_t> last(ends_.size());
+    for (std::size_t k = 0; k < chunks_.size(); ++k)
+      last[static_cast<std::size_t>(stage_of_[k])] += works_[k].forward + works_[k].backward + works_[k].weight + works_[k].recompute;
+    for (std::size_t s = 0; s < ends_.size(); ++s) {
+      ends_[s] = evaluate_.behind(ends_[s], last[s]);
+      end_ = (std::max)(end_, ends_[s].exchange + ends_[s].optimizer);
     }
   }
 
@@ -196,9 +203,10 @@ class step_timer {
   void append_works(batch_shape const& batch) {
     auto const before = exchanged_;
     for (std::size_t k = 0; k < chunks_.size(); ++k) {
-      auto const& [sum, working] = chunks_[k];
+      auto const& [sum, working, paced] = chunks_[k];
       auto const of = evaluate_(sum, sum.options.front(), batch, stage_of_[k], stage_of_[(std::min)(k + 1, chunks_.size() - 1)]);
-      auto const forward = exchanges_[k].forward(batch), backward = exchanges_[k].backward(batch);
+      auto const waits = chunks_[k].waits(evaluate_, batch);
+      auto const forward = exchanges_[k].forward(batch) + waits.forward, backward = exchanges_[k].backward(batch) + waits.backward;
       exchanged_ += forward + backward;
       std::int64_t more = 0;
       for (auto const& w : working) more = (std::max)(more, evaluate_.working(w, batch));
