@@ -285,6 +285,32 @@ TEST_CASE("report_page: a plan with stages shows them, their memory and the time
   CHECK(count(page, "<code>--pipeline-model-parallel-size 2</code>") == 1);
   for (auto const* part : {"exchange", "optimiser"}) CHECK(count(page, std::string(part) + " 0.00\u00a0%; ") == 1);
 
+  CHECK(count(page, "step-time") == 0);
+  data.model_side->splits = {{.id = "step-time", .heading = "Parts", .unit = "ms", .caption = "They add up.", .parts = {}}};
+  CHECK(render_report(data) == page);  // without parts it is not shown
+  auto& parts = data.model_side->splits[0].parts;
+  parts = {{"matrix products of a layer", "solid c2", {5, 2}},
+           {"operators that move bytes", "pale c2", {0, 1}},
+           {"waiting for other devices", "hollow c1", {5, 7}},
+           {"end", "solid c0", {0, 0}}};
+  auto const split = render_report(data);
+  CHECK(verdict(split) == "well formed");
+  CHECK(count(split, "<svg id=\"step-time\"") == 1);
+  CHECK(count(split, "<path class=\"solid c2\" d=\"M60 2h17.5v16H60z\"/>") == 1);
+  CHECK(count(split, "<path class=\"hollow c1\" d=\"M479.5 2h17.5v16H479.5z\"/>") == 1);
+  CHECK(count(split, "<path class=\"solid c0\" d=\"M60 28h17.5v16H60z\"/>") == 1);  // no room in the first line of the legend
+  CHECK(count(split, "<path class=\"solid c2\" d=\"M60 58h325.5v16H60z\"><title>stage 0: matrix products of a layer, 5.00\u00a0ms<") == 1);
+  CHECK(count(split, "<path class=\"hollow c1\" d=\"M386 58h325.5v16H386z\"><title>stage 0: waiting for other devices, 5.00\u00a0ms<") ==
+        1);
+  CHECK(count(split, "<path class=\"pale c2\" d=\"M190.4 90h64.7v16H190.4z\"><title>stage 1: operators that move bytes, 1.00\u00a0ms<") ==
+        1);
+  CHECK(count(split, ">0</th><td>5.00</td><td>0.00</td><td>5.00</td><td>0.00</td><td>10.00</td>") == 1);
+  CHECK(count(split, ">1</th><td>2.00</td><td>1.00</td><td>7.00</td><td>0.00</td><td>10.00</td>") == 1);
+  CHECK(count(split, "<figcaption>They add up.</figcaption>") == 1);
+  parts[0].name = data.model_side->splits[0].unit = "</svg><script>\"&\"";
+  CHECK(verdict(render_report(data)) == "well formed");
+  data.model_side->splits.clear();
+
   auto simulated = data;
   for (auto& r : simulated.plans) r.bubble = 0.125, r.exchange = 0.0625;
   auto const told = render_report(simulated);

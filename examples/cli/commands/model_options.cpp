@@ -113,9 +113,8 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
       "mlp,experts,shared_experts by default");
   of_setting.push_back(command.add_flag("--fp8-experts", by.fp8_experts, "routed experts keep their inputs in 8 bits"));
   add("--train", by.language, trained_part, "what is trained of the language model: all (default), none or lora:RANK");
-  auto* const overlap = add("--overlap", asked.hidden, hidden_exchanges,
-                            "with --mfu, percent of exchanges that computation hides, as in 80 or tensor=80,gradient=95");
-  overlap->needs(rules.mfu);
+  add("--overlap", asked.hidden, hidden_exchanges,
+      "exchanges that the framework hides under computation, with --mfu by percent, as in 80 or tensor=80,gradient=95");
 
   out.others.insert(out.others.end(), of_setting.begin(), of_setting.end());
   of_setting.push_back(command.add_option_function<std::string>(

@@ -283,7 +283,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
   auto of = add_data_side(command, *arguments);
   add_level_side(command, *arguments, of);
   of.model_side = add_model_options(command, arguments->model_side, arguments->schedules,
-                                    {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu}, .mfu = of.mfu});
+                                    {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu}});
   add_balance(command, *arguments, of);
   command.add_option("--out", arguments->out,
                      "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");

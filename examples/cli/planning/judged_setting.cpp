@@ -95,12 +95,11 @@ namespace {
          counted(static_cast<std::uint64_t>(setting.micro_batch), "sequence") + ".\n";
 }
 
-/// The devices with what the setting says of kernels; by a share of the peak, with a note, if the device lacks them.
+/// The devices with what the setting says of kernels; by a share of the peak if the device lacks them, or if it is asked for.
 [[nodiscard]] ballast::cluster cluster_for(imported_setting& given, ballast::cluster on) {
-  if (on.mfu) return on;
   try {
     given.time.rates = ballast::kernels_for(on.device, given.time.rates.family, given.time.rates.fp8);
-    on.time = given.time;
+    if (!on.mfu) on.time = given.time;
   } catch (ballast::invalid_input const& e) {
     given.untimed = e.what();
     on.mfu = on.utilisation();
@@ -113,33 +112,6 @@ namespace {
   return of.mfu ? std::optional(ballast::hidden_share{}) : std::nullopt;
 }
 
-/// Where the time of a mean step goes; a note, if it is not modelled.
-void add_times(judged_setting& to, ballast::device const& on) {
-  auto& given = to.given;
-  auto const& m = given.setting.model;
-  for (auto const& stage : to.judged.memory) to.lower_bound = to.lower_bound || stage.bytes() > on.memory_bytes / 100 * 92;
-  if (m.moved != ballast::offload::none) given.untimed = "the way of states from and to host memory is not modelled";
-  if (m.language.what != ballast::trained::all) given.untimed = "adapters and frozen weights are not modelled";
-  try {
-    if (given.untimed.empty()) {
-      to.times = ballast::time_of(given.model, given.setting, on, given.time, to.judged.mean);
-      return;
-    }
-  } catch (ballast::invalid_input const& e) {
-    given.untimed = e.what();
-  }
-  given.notes.push_back("where the time of a step goes is not told: " + given.untimed);
-}
-
-[[nodiscard]] std::string time_in_words(judged_setting const& of) {
-  if (of.times.empty()) return {};
-  auto text = time_table(of.times, of.device, of.given.time.rates);
-  if (of.given.model.experts > 0) text += "With experts, a release of the framework alone changes this by up to 30 %.\n";
-  if (of.lower_bound)
-    text += "More than 92 % of the device's memory is taken: the allocator frees and asks again, and this is a lower bound.\n";
-  return text;
-}
-
 }  // namespace
 
 judged_setting judge(imported_setting given, ballast::cluster const& devices, ballast::batching<> const& steps,
@@ -150,7 +122,7 @@ judged_setting judge(imported_setting given, ballast::cluster const& devices, ba
                      .given = std::move(given),
                      .judged = {},
                      .parts = {},
-                     .times = {},
+                     .time = {},
                      .better = {},
                      .best = {},
                      .is_best = false,
@@ -160,7 +132,8 @@ judged_setting judge(imported_setting given, ballast::cluster const& devices, ba
   out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, on, out.judged);
   if (by.model.framework.count != ballast::tensor_count::table)
     out.parts = ballast::memory_of(out.given.model, by, out.judged.largest, is_hopper(on.device));
-  add_times(out, on.device);
+  out.time = time_step(out.given.model, by, on.device, out.given.time, out.judged, out.given.untimed);
+  if (auto why = untold_in_words(out.time); !why.empty()) out.given.notes.push_back(std::move(why));
   auto const pack_of = [&](ballast::batch_shape const& batch) {  // of one sequence
     return ballast::batch_shape{.tokens = ballast::divide_up(batch.tokens, by.micro_batch),
                                 .squares = ballast::divide_up(batch.squares, by.micro_batch),
@@ -210,16 +183,12 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                               {"memory", std::move(memory)},
                               {"bubble", is.shares.share(is.shares.bubble)},
                               {"modelled_step_ms", is.step_ms()},
-                              {"time", nullptr},
+                              {"time", to_json(of.time)},
                               {"unread", of.given.unread},
                               {"passed_over", of.given.passed_over},
                               {"notes", of.given.notes},
                               {"better", nullptr},
                               {"best", nullptr}};
-  if (!of.times.empty()) {
-    json["time"] = to_json(of.times, of.device, of.given.time.rates);
-    json["time"]["lower_bound"] = of.lower_bound;
-  }
   if (of.better.status == ballast::status::feasible)
     json["better"] = {{"boundaries", of.better.stages.partition.boundaries}, {"modelled_step_ms", of.better.step_ms()}};
   if (!of.best.ranked.empty()) {
@@ -267,7 +236,7 @@ std::string in_words(judged_setting const& of) {
     text += "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
             " more than the " + many_bytes(most->budget) + " of a device; " +
             (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".\n";
-  auto const by_kernels = time_in_words(of);
+  auto const by_kernels = in_words(of.time);
   text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") +
           (of.mfu ? formatted("At %.4g %% of the 16-bit peak, with all exchanges in full", 100 * *of.mfu)
                   : std::string("Simulated with the times of its kernels")) +

@@ -52,6 +52,7 @@ std::string render_report(report_data const& data) {
   add_lengths(places, data);
   if (!data.levels.empty()) add_levels(places, data);
   if (data.model_side) add_stages(places, data);
+  if (!data.levels.empty() || data.model_side) places["purple"] = "shown";
   if (!data.some_packs.empty() || data.model_side) places["timelines"] = "shown";
   return filled(page_html, places);
 }
