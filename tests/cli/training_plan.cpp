@@ -356,6 +356,8 @@ TEST_CASE("plan --stages: what does not fit, and what makes no sense", "[cli]") 
   check_refused(
       in.ballast(plan + "--stages 2 --memory 31"),
       "f: no cut into 2 stages fits 31 bytes a device; at the least, all recomputed that can be, stage 1 needs 32 bytes, 1 more\n", 3);
+  auto const least = in.ballast(plan + "--stages 2 --memory 1");
+  CHECK((least.code == 3 && least.err.find("f: no cut into 2 stages fits 1 byte a device; ") == 0));
   // what is counted by tensor is fitted, so that another cut may fit
   check_refused(in.ballast("plan f --capacity 10 --ranks 1 --stages 2 --framework megatron --memory 10GB"),
                 "f: no cut into 2 stages was found that fits 10,000,000,000 bytes a device; about the least, all recomputed that can be: "
