@@ -108,7 +108,7 @@ void add_check_config(CLI::App& app) {
                    "all layers are recomputed, where the setting cannot say it (DeepSpeed)");
   add_value(command, "--memory", arguments->memory, some_bytes,
             "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
-  add_device(command, arguments->on.device, "v100, a100, h100 (default), h200 or b200");
+  add_device(command, arguments->on.device);
   add_value(command, "--mfu", arguments->on.mfu, share,
             "share of the device's peak that all work reaches; without it, kernels are timed one by one");
   command.add_flag("--json", arguments->json, json_help);

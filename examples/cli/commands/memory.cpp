@@ -149,7 +149,7 @@ void add_memory(CLI::App& app) {
   command.add_flag("--dropout", a.dropout, "dropout is on");
   command.add_flag("--compiled", a.compiled, "torch.compile is on");
   add_value(command, "--memory", a.memory, some_bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
-  add_device(command, a.on.device, "accelerator: v100, a100, h100 (default), h200 or b200");
+  add_device(command, a.on.device);
   command.add_flag("--json", a.json, json_help);
   auto* const snapshot = command.add_option("--snapshot", "a memory snapshot of PyTorch: prints the command that puts it beside the model");
   command.callback([arguments, snapshot, &command] {

@@ -49,9 +49,8 @@ struct plan_options {
   out.recompute = add_value(command, "--recompute", plan.model_side.recompute, recomputed,
                             "with --capacity auto, what layers compute again: none (default), full, or modules as mlp,layernorm");
   out.model = add_model(command, plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  out.device = add_device(
-      command, plan.on.device,
-      "v100, a100, h100 (default), h200 or b200; a100:8,v100:8:4096: ranks of several kinds, the last with micro-batches of 4,096 tokens");
+  out.device =
+      add_device(command, plan.on.device, "; a100:8,v100:8:4096: ranks of several kinds, the last with micro-batches of 4,096 tokens");
   auto const tflops = [](auto const& option, auto const& text) {
     auto const value = decimal(option, text);
     if (!(value >= 0.001 && value <= 1e6)) throw bad_input(option + " " + printable(text) + ": expected are TFLOP/s from 0.001 to 10^6");
