@@ -132,7 +132,8 @@ void add_memory(CLI::App& app) {
   add_value(command, "--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
   add_value(command, "--etp", by.expert_tensor, small_positive, "devices that share an expert; as --tp under megatron, 1 else, by default");
   add_value(command, "--zero", a.zero, zero_stage,
-            "ZeRO stage over the ranks, 0 to 3; 1 for megatron, 2 for deepspeed, 3 for torchtitan and torchtune, 0 else, by default");
+            "ZeRO stage over the ranks, 0 to 3; 1 for megatron, whose recipes set --use-distributed-optimizer, 2 for deepspeed, 3 for "
+            "torchtitan and torchtune, 0 else, by default");
   add_value(
       command, "--optimizer", a.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
       "adam, adam-bf16-gradients, adam-fp32, adam-bf16, adam-8bit, adafactor, sgd, sgd-momentum, galore or muon; as the framework does by "

@@ -7,6 +7,8 @@
 #include "errors.hpp"
 #include "report/plan_folder.hpp"
 
+#include <ballast/footprint/trainers.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -304,6 +306,8 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     auto const searched = plan.levels.empty() && of.gpus->count() != 0;
     read_schedules(plan, searched);
     auto const& given = of.model_side;
+    if (auto& by = plan.model_side.setting; given.zero->count() == 0 && by.framework.count == ballast::tensor_count::megatron)
+      by.spread.zero = ballast::trainer_named("megatron").zero;
     if (searched)
       plan.degrees = {.gpus = plan.gpus,
                       .global_batch = plan.degrees.global_batch,
