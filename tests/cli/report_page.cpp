@@ -4,10 +4,13 @@
 #include "report/page_parts.hpp"
 #include "report/svg.hpp"
 #include "report/words.hpp"
+#include "time_json.hpp"
 
 #include <ballast/core/groups.hpp>
 
 #include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <cctype>
 #include <limits>
@@ -23,6 +26,7 @@ namespace {
 using namespace ballast_cli;
 using ballast_test::read_whole;
 using ballast_test::scratch;
+using nlohmann::json;
 namespace fs = std::filesystem;
 
 /// Three plans of steps whose loads fall by one millisecond from rank to rank.
@@ -380,6 +384,45 @@ TEST_CASE("the page of packs shows some of them, evenly spaced, and says what wa
   CHECK(count(page, "After 159 samples, the last block is all others.") == 1);
   CHECK(count(page, ">46</th><td>500</td><td>500</td>") == 1);
   CHECK(count(page, "<h2>Waiting</h2>") == 0);
+}
+
+TEST_CASE("check-config writes a page of its setting, with the figures of its JSON", "[cli]") {
+  scratch const in;
+  in.file("run.sh",
+          "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --sequence-parallel --bf16 "
+          "--use-distributed-optimizer --recompute-granularity full --recompute-method block --recompute-num-layers 3 --seq-length 8192 "
+          "--micro-batch-size 1 --global-batch-size 64\n");
+  auto const o = in.ballast("check-config run.sh --gpus 8 --model llama-3.1-8b --memory 60Gi --report r.html --json");
+  CAPTURE(o.err);
+  REQUIRE(o.code == 0);
+  auto const is = json::parse(o.out);
+  auto const page = read_whole(in / "r.html");
+  CHECK(verdict(page) == "well formed");
+  CHECK(count(page, "report of a setting</p>\n<h1>run.sh: a setting of Megatron-LM</h1>") == 1);
+  CHECK(count(page, "<p class=\"lead\">It fits: stage 0 needs most, ") == 1);
+  CHECK(count(page, "<code>ballast check-config run.sh --gpus 8 ") == 1);
+  CHECK(count(page, "<h2>Lengths</h2>") + count(page, "<h2>Waiting</h2>") == 0);
+  for (std::size_t s = 0; s < 2; ++s) {
+    auto times = "<th scope=\"row\">" + std::to_string(s) + "</th>", bytes = times;
+    for (auto const& [name, field] : ballast_test::time_parts_by_name)
+      if (auto const part = is["time"]["stages_ms"][s][name].get<double>(); is["time"]["stages_ms"][1 - s][name] != 0.0 || part != 0)
+        times += "<td>" + formatted("%.2f", part) + "</td>";
+    CHECK(count(page, times + "<td>" + formatted("%.2f", is["time"]["step_ms"].get<double>()) + "</td></tr>") == 1);
+    auto const& parts = is["memory"][s]["parts"];
+    auto const gib = [](json const& of) { return "<td>" + formatted("%.2f", of.get<double>() / 0x1p30) + "</td>"; };
+    for (auto const* const name : {"states", "workspace", "kept", "inputs"}) bytes += gib(parts[name]);
+    for (auto const* const moment : {"head", "layer backward"})
+      bytes += parts["moment"] == moment ? gib(parts["extra"][moment]) : "<td>0.00</td>";
+    CHECK(count(page, bytes + gib(parts["peak"]) + "</tr>") == 1);
+    CHECK(count(page, "<td>17</td><td>3</td>") == 2);  // layers of a stage, and those that are recomputed
+  }
+  in.file("lora.sh", "megatron sft --max_length 4096 --tuner_type lora\n");
+  CHECK(in.ballast("check-config lora.sh --gpus 8 --model llama-3.1-8b --memory 1Gi --report l.html").code == 0);
+  auto const other = read_whole(in / "l.html");
+  CHECK(verdict(other) == "well formed");
+  CHECK(count(other, "<p class=\"lead\">It does not fit: stage 0 needs ") == 1);
+  CHECK(count(other, "<p>Note: where the time of a step goes is not told: adapters and frozen weights are not modelled.</p>") == 1);
+  CHECK(count(other, "step-time") == 0);
 }
 
 TEST_CASE("pack writes its page beside the plan, and the folder is still one", "[cli]") {

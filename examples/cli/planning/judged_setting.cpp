@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/judged_setting.hpp"
 
+#include "planning/model_plan.hpp"
 #include "planning/model_setting.hpp"
 #include "planning/stage_plan.hpp"
 #include "report/memory_parts.hpp"
@@ -67,6 +68,27 @@ namespace {
   out.time = duration(ms_of(figures.time + figures.added));
   out.memory = many_bytes(memory.bytes()) + "  " + many_bytes(memory.state) + (memory.bytes() > memory.budget ? "  too much" : "");
   return out;
+}
+
+/// Whether it fits, and the stage that needs most.
+[[nodiscard]] std::string fit_in_words(judged_setting const& of) {
+  auto const& is = of.judged;
+  auto const most =
+      std::max_element(is.memory.begin(), is.memory.end(), [](auto const& a, auto const& b) { return a.bytes() < b.bytes(); });
+  auto const stage = std::to_string(most - is.memory.begin());
+  if (is.status == ballast::status::feasible)
+    return "It fits: stage " + stage + " needs most, " + many_bytes(most->bytes()) + " of " + many_bytes(most->budget) + ".";
+  return "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
+         " more than the " + many_bytes(most->budget) + " of a device; " +
+         (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".";
+}
+
+/// The time at a share of the peak.
+[[nodiscard]] std::string share_in_words(judged_setting const& of) {
+  auto const& is = of.judged;
+  return (of.mfu ? formatted("At %.4g %% of the 16-bit peak, with all exchanges in full", 100 * *of.mfu)
+                 : std::string("Simulated with the times of its kernels")) +
+         ", a step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) + " of the time inside their pipelines.";
 }
 
 [[nodiscard]] std::string better_in_words(judged_setting const& of) {
@@ -227,21 +249,9 @@ std::string in_words(judged_setting const& of) {
   for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));
   text += stage_table(lines, "memory at its peak    of which states") + "\n";
   if (!of.parts.empty()) text += parts_table(of.parts) + "\n";
-  auto const most =
-      std::max_element(is.memory.begin(), is.memory.end(), [](auto const& a, auto const& b) { return a.bytes() < b.bytes(); });
-  auto const stage = std::to_string(most - is.memory.begin());
-  if (is.status == ballast::status::feasible)
-    text += "It fits: stage " + stage + " needs most, " + many_bytes(most->bytes()) + " of " + many_bytes(most->budget) + ".\n";
-  else
-    text += "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
-            " more than the " + many_bytes(most->budget) + " of a device; " +
-            (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".\n";
+  text += fit_in_words(of) + "\n";
   auto const by_kernels = in_words(of.time);
-  text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") +
-          (of.mfu ? formatted("At %.4g %% of the 16-bit peak, with all exchanges in full", 100 * *of.mfu)
-                  : std::string("Simulated with the times of its kernels")) +
-          ", a step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
-          " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
+  text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") + share_in_words(of) + "\n" + better_in_words(of) + best_in_words(of);
   for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";
   if (auto const& keys = of.given.passed_over; !keys.empty()) {
     text += "Passed over, as keys that this program does not know: ";
@@ -249,6 +259,42 @@ std::string in_words(judged_setting const& of) {
     text += ". Memory and time are judged without them.\n";
   }
   return text;
+}
+
+report_data on_page(judged_setting const& of, std::string const& command) {
+  auto const& by = of.given.setting;
+  auto const& is = of.judged;
+  auto const names = names_in(of);
+  std::vector<std::uint64_t> stage_of;
+  for (std::size_t k = 0; k + 1 < is.stages.partition.boundaries.size(); ++k)
+    stage_of.push_back(std::visit([&](auto const& s) { return s.stage_of(k, by.pipeline.stages); }, by.pipeline.schedule));
+  std::vector<report_stage> stages;
+  for (std::size_t s = 0; s < is.memory.size(); ++s) {
+    auto line = line_of(of, names, s);
+    stages.push_back({.layers = std::move(line.layers), .number = line.number});
+  }
+  for (std::size_t k = 0; k < stage_of.size(); ++k)  // each layer has the one option that the setting says
+    for (auto i = is.stages.partition.boundaries[k]; i < is.stages.partition.boundaries[k + 1]; ++i)
+      stages[stage_of[k]].recomputed += is.layers[i].options.front().time > 0 ? 1U : 0U;
+  report_data out{.title = of.file + ": a setting of " + of.given.framework,
+                  .what = "a setting",
+                  .model = {},
+                  .device = of.device,
+                  .bin_edges = {},
+                  .bin_samples = {},
+                  .bin_tokens = {},
+                  .plans = {},
+                  .pack_bound_by = {},
+                  .limits = {},
+                  .command = command,
+                  .model_side = page_of_stages(is, schedule_name(of.given), stage_of, std::move(stages)),
+                  .lead = fit_in_words(of)};
+  auto& page = *out.model_side;
+  page.notes.push_back(again_in_words(by.recompute) + ". " + in_words(by.model, ballast::hidden_share{}));
+  for (auto const& sentence : {share_in_words(of), better_in_words(of), best_in_words(of)}) page.notes.push_back(sentence);
+  for (auto const& note : of.given.notes) page.notes.push_back("Note: " + note + ".");
+  page.splits = {on_page(of.time, of.mfu ? device_in_words(of.device, *of.mfu) : std::string()), on_page(of.parts)};
+  return out;
 }
 
 }  // namespace ballast_cli

@@ -2,6 +2,7 @@
 #pragma once
 #include "planning/timed_step.hpp"
 #include "readers/framework_setting.hpp"
+#include "report/page.hpp"
 
 #include <ballast/batching/result.hpp>
 #include <ballast/cost/layer.hpp>
@@ -39,5 +40,7 @@ struct judged_setting {
 
 [[nodiscard]] nlohmann::ordered_json to_json(judged_setting const& of);
 [[nodiscard]] std::string in_words(judged_setting const& of);
+/// The page of the setting that `command` judged.
+[[nodiscard]] report_data on_page(judged_setting const& of, std::string const& command);
 
 }  // namespace ballast_cli

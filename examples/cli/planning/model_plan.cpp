@@ -358,11 +358,11 @@ std::string in_words(planned_model const& plan) {
   return text;
 }
 
-report_model on_page(planned_model const& plan, std::string const& others) {
-  auto const& training = plan.runs.planned;
+report_model page_of_stages(ballast::training_plan const& training, std::string schedule, std::vector<std::uint64_t> const& stage_of,
+                            std::vector<report_stage> stages) {
   auto const& of = training.shares;
-  report_model out{.schedule = plan.schedule,
-                   .stages = {},
+  report_model out{.schedule = std::move(schedule),
+                   .stages = std::move(stages),
                    .work = of.share(of.work),
                    .recompute = of.share(of.recompute),
                    .exchange = of.share(of.exchange),
@@ -371,29 +371,21 @@ report_model on_page(planned_model const& plan, std::string const& others) {
                    .waiting = of.share(of.waiting),
                    .step = training.slowest_step,
                    .rank = training.slowest_rank,
-                   .micro_batches = training.works.size() / plan.stage_of.size(),
+                   .micro_batches = training.works.size() / stage_of.size(),
                    .step_ms = ms(training.timeline.makespan.value),
                    .step_waits = training.timeline.bubble(),
                    .tasks = {},
                    .notes = describe(training),
-                   .megatron = plan.layout ? plan.flags.text : "",
-                   .splits = {on_page(plan.time, others)}};
-  if (auto const why = untold_in_words(plan.time); !why.empty()) out.notes.push_back("Note: " + why + ".");
-  auto const names = layer_names(plan.model);
-  for (std::size_t s = 0; s < training.memory.size(); ++s) {
-    report_stage stage{.layers = layers_in_words(plan, names, s),
-                       .number = number_of_layers(plan, s),
-                       .recomputed = 0,
-                       .ms = ms(training.stages.figures[s].time + training.stages.figures[s].added),
-                       .busy_ms = training.steps.empty() ? 0 : ms(training.timeline.stages[s].busy),
-                       .memory = static_cast<std::uint64_t>(training.memory[s].bytes()),
-                       .budget = static_cast<std::uint64_t>(training.memory[s].budget)};
-    for (auto const& [begin, end] : chunks_of(plan, s))
-      for (auto i = begin; i < end; ++i) stage.recomputed += training.stages.option[i] != 0 ? 1U : 0U;
-    out.stages.push_back(std::move(stage));
+                   .megatron = {}};
+  for (std::size_t s = 0; s < out.stages.size(); ++s) {
+    auto& stage = out.stages[s];
+    stage.ms = ms(training.stages.figures[s].time + training.stages.figures[s].added);
+    stage.busy_ms = training.steps.empty() ? 0 : ms(training.timeline.stages[s].busy);
+    stage.memory = static_cast<std::uint64_t>(training.memory[s].bytes());
+    stage.budget = static_cast<std::uint64_t>(training.memory[s].budget);
   }
   for (auto const& e : training.timeline.events) {
-    auto const& work = training.works[e.micro_batch * plan.stage_of.size() + e.virtual_stage];
+    auto const& work = training.works[e.micro_batch * stage_of.size() + e.virtual_stage];
     auto const backward = e.pass == ballast::pipeline_pass::backward || e.pass == ballast::pipeline_pass::backward_input;
     auto const again = backward ? work.recompute : 0;
     if (again > 0) out.tasks.push_back({e.stage, ms(e.start), ms(e.start + again), report_task::recompute});
@@ -402,7 +394,25 @@ report_model on_page(planned_model const& plan, std::string const& others) {
                          : e.pass == ballast::pipeline_pass::forward ? report_task::forward
                                                                      : report_task::weight});
   }
-  if (plan.layout) out.notes.push_back("Recomputation in Megatron-LM, " + nearest_in_words(plan) + ".");
+  return out;
+}
+
+report_model on_page(planned_model const& plan, std::string const& others) {
+  auto const& training = plan.runs.planned;
+  auto const names = layer_names(plan.model);
+  std::vector<report_stage> stages;
+  for (std::size_t s = 0; s < training.memory.size(); ++s) {
+    stages.push_back({.layers = layers_in_words(plan, names, s), .number = number_of_layers(plan, s)});
+    for (auto const& [begin, end] : chunks_of(plan, s))
+      for (auto i = begin; i < end; ++i) stages.back().recomputed += training.stages.option[i] != 0 ? 1U : 0U;
+  }
+  auto out = page_of_stages(training, plan.schedule, plan.stage_of, std::move(stages));
+  if (plan.layout) {
+    out.megatron = plan.flags.text;
+    out.notes.push_back("Recomputation in Megatron-LM, " + nearest_in_words(plan) + ".");
+  }
+  out.splits = {on_page(plan.time, others)};
+  if (auto const why = untold_in_words(plan.time); !why.empty()) out.notes.push_back("Note: " + why + ".");
   return out;
 }
 

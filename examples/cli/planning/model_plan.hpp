@@ -81,6 +81,9 @@ struct planned_model {
 [[nodiscard]] nlohmann::ordered_json limits_json(ballast::time_shares const& of);
 [[nodiscard]] nlohmann::ordered_json to_json(planned_model const& plan);
 [[nodiscard]] std::string in_words(planned_model const& plan);
+/// The page of stages: `stages` says their layers; `stage_of` is the stage of each virtual stage.
+[[nodiscard]] report_model page_of_stages(ballast::training_plan const& of, std::string schedule,
+                                          std::vector<std::uint64_t> const& stage_of, std::vector<report_stage> stages);
 /// `others` says what all times but those by kernels are modelled by.
 [[nodiscard]] report_model on_page(planned_model const& plan, std::string const& others);
 

@@ -88,7 +88,8 @@ struct report_pack {
 
 /// What the page shows.
 struct report_data {
-  std::string title;  ///< the files
+  std::string title;            ///< the files
+  std::string what = "a plan";  ///< what the page reports of
   std::uint64_t samples = 0, tokens = 0, capacity = 0, ranks = 1, micro_batches = 1;
   std::string model, device;             ///< "llama-3.1-8b", "h100 at 40 % of its dense bfloat16 peak"
   std::vector<std::uint64_t> bin_edges;  ///< of the length histogram: bins + 1 ascending lengths
