@@ -77,7 +77,8 @@ template <class Data, class Model>
   progress_line progress("judging settings of " + counted(static_cast<std::uint64_t>(what.gpus), "GPU"));
   auto o = options_of(what, asked, on, options);
   o.progress = progress;
-  auto found = ballast::search_degrees(data, model, o, cluster_of(asked, on), on.mfu ? asked.setting : overlapping(asked.setting, asked.hidden));
+  auto found =
+      ballast::search_degrees(data, model, o, cluster_of(asked, on), on.mfu ? asked.setting : overlapping(asked.setting, asked.hidden));
   require_one(found, o, title);
   return found;
 }

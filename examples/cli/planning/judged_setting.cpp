@@ -88,7 +88,8 @@ namespace {
   auto const& is = of.judged;
   return (of.mfu ? formatted("At %.4g %% of the 16-bit peak, with all exchanges in full", 100 * *of.mfu)
                  : std::string("Simulated with the times of its kernels")) +
-         ", a step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) + " of the time inside their pipelines.";
+         ", a step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
+         " of the time inside their pipelines.";
 }
 
 [[nodiscard]] std::string better_in_words(judged_setting const& of) {
@@ -290,7 +291,7 @@ report_data on_page(judged_setting const& of, std::string const& command) {
                   .model_side = page_of_stages(is, schedule_name(of.given), stage_of, std::move(stages)),
                   .lead = fit_in_words(of)};
   auto& page = *out.model_side;
-  page.notes.push_back(again_in_words(by.recompute) + ". " + in_words(by.model, ballast::hidden_share{}));
+  page.notes.push_back(again_in_words(by.recompute) + ". " + in_words(by.model, hidden_of(of)));
   for (auto const& sentence : {share_in_words(of), better_in_words(of), best_in_words(of)}) page.notes.push_back(sentence);
   for (auto const& note : of.given.notes) page.notes.push_back("Note: " + note + ".");
   page.splits = {on_page(of.time, of.mfu ? device_in_words(of.device, *of.mfu) : std::string()), on_page(of.parts)};
