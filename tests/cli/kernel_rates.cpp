@@ -15,6 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -169,6 +171,46 @@ TEST_CASE("check-config: --kernels and --calibration are the rates of the time o
   check_refused(in.ballast("check-config run.sh --gpus 16 --model qwen3-30b-a3b --kernels c.toml"),
                 "c.toml:2: sync is no key of kernel rates; did you mean sync_experts?\n");
   check_refused(in.ballast("check-config run.sh --gpus 16 --model qwen3-30b-a3b --calibration none.toml"), "none.toml: cannot be read: ");
+}
+
+TEST_CASE("plan --gpus: a calibration of the waiting for experts changes which setting is first", "[cli]") {
+  scratch const in;
+  std::string lengths;
+  for (int i = 0; i < 512; ++i) lengths += "4096\n";
+  in.file("equal.txt", lengths);
+  in.file("same.toml", "time = 1000\n");
+  in.file("slow.toml", "time = 2000\n");
+  in.file("wait.toml", "time = 1000\nsync = 4000\nsync_known = true\n");
+  in.file("rates.toml", "sync_experts = 15_250_000_000\n");
+  auto const first = [&](std::string const& more) {
+    auto const o = in.ballast(
+        "plan equal.txt --capacity 4096 --gpus 16 --global-batch 128 --model qwen3-30b-a3b --framework megatron --ep 8 --json " + more);
+    CAPTURE(o.err);
+    REQUIRE(o.code == 0);
+    auto const is = nlohmann::json::parse(o.out);
+    auto setting = is["ranked"][0];
+    for (auto const* const figure : {"limits", "memory"}) setting.erase(figure);
+    return std::pair(std::move(setting), is["model_plan"]["time"]);
+  };
+  auto const [plain, plain_time] = first("");
+  CHECK((plain_time["rates"] == "h100-te-bf16" && plain_time["calibration"].is_null()));
+  CHECK(first("--calibration same.toml").first == plain);
+  auto const [waits, waits_time] = first("--calibration wait.toml");
+  CHECK(waits_time["calibration"] == "wait.toml");
+  CHECK(waits["packs_per_micro_batch"] > plain["packs_per_micro_batch"]);  // fewer micro-batches wait less often
+  CHECK(waits["mean_step_ms"] > plain["mean_step_ms"]);
+  auto const [own, own_time] = first("--kernels rates.toml");
+  CHECK(own_time["rates"] == "rates.toml");
+  CHECK(own["packs_per_micro_batch"] == waits["packs_per_micro_batch"]);
+  CHECK(std::fabs(own["mean_step_ms"].get<double>() / waits["mean_step_ms"].get<double>() - 1) < 0.01);
+  auto const slow = first("--calibration slow.toml").first["mean_step_ms"].get<double>() / plain["mean_step_ms"].get<double>();
+  CHECK((slow > 1.9 && slow < 2.01));
+  auto const fixed = in.ballast("plan equal.txt --capacity 4096 --ranks 8 --stages 2 --model llama-3.1-8b --calibration slow.toml");
+  CHECK(fixed.out.find("calibrated by slow.toml") != std::string::npos);
+  check_refused(in.ballast("plan equal.txt --capacity 4096 --ranks 8 --calibration slow.toml"),
+                "--calibration: is for --stages and --gpus without --levels, which time kernels one by one\n");
+  check_refused(in.ballast("plan equal.txt --capacity 4096 --ranks 8 --stages 2 --kernels rates.toml --mfu 0.4"),
+                "--kernels excludes --mfu");
 }
 
 }  // namespace test_cli_kernel_rates

@@ -7,6 +7,8 @@
 #include "errors.hpp"
 #include "report/plan_folder.hpp"
 
+#include <ballast/footprint/trainers.hpp>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -51,9 +53,8 @@ struct plan_options {
   out.recompute = add_value(command, "--recompute", plan.model_side.recompute, recomputed,
                             "with --capacity auto, what layers compute again: none (default), full, or modules as mlp,layernorm");
   out.model = add_model(command, plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  out.device = add_device(
-      command, plan.on.device,
-      "v100, a100, h100 (default), h200 or b200; a100:8,v100:8:4096: ranks of several kinds, the last with micro-batches of 4,096 tokens");
+  out.device =
+      add_device(command, plan.on.device, "; a100:8,v100:8:4096: ranks of several kinds, the last with micro-batches of 4,096 tokens");
   auto const tflops = [](auto const& option, auto const& text) {
     auto const value = decimal(option, text);
     if (!(value >= 0.001 && value <= 1e6)) throw bad_input(option + " " + printable(text) + ": expected are TFLOP/s from 0.001 to 10^6");
@@ -288,9 +289,8 @@ void add_plan(CLI::App& app, std::string const& command_line) {
   add_input(command, arguments->input, "lengths, as for pack");
   auto of = add_data_side(command, *arguments);
   add_level_side(command, *arguments, of);
-  of.model_side =
-      add_model_options(command, arguments->model_side, arguments->schedules,
-                        {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu, of.rates[0], of.rates[1]}, .mfu = of.mfu});
+  of.model_side = add_model_options(command, arguments->model_side, arguments->schedules,
+                                    {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu, of.rates[0], of.rates[1]}});
   add_balance(command, *arguments, of);
   command.add_option("--out", arguments->out,
                      "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");
@@ -315,6 +315,8 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     for (auto const* const option : of.rates)
       if (option->count() != 0 && !searched && given.stages->count() == 0)
         throw bad_input(option->get_name() + ": is for --stages and --gpus without --levels, which time kernels one by one");
+    if (auto& by = plan.model_side.setting; given.zero->count() == 0 && by.framework.count == ballast::tensor_count::megatron)
+      by.spread.zero = ballast::trainer_named("megatron").zero;
     if (searched)
       plan.degrees = {.gpus = plan.gpus,
                       .global_batch = plan.degrees.global_batch,

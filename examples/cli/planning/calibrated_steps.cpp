@@ -2,10 +2,11 @@
 #include "planning/calibrated_steps.hpp"
 
 #include "errors.hpp"
-#include "planning/judged_setting.hpp"
+#include "planning/timed_step.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/framework_setting.hpp"
 #include "report/output.hpp"
+#include "report/time_parts.hpp"
 #include "report/words.hpp"
 
 #include <ballast/plan/calibrate_steps.hpp>
@@ -59,7 +60,8 @@ calibrated_steps calibrate_rows(std::vector<step_time_row> const& rows, std::str
                                   .micro_batch = row.micro_batch,
                                   .micro_batches = row.micro_batches};
       auto given = read_framework_setting(bytes.view(), path, asked);
-      if (auto const why = why_untimed(given); !why.empty()) throw bad_input(path + ": " + why);
+      if (auto const why = why_untimed(given.setting.model); !why.empty()) throw bad_input(path + ": " + why);
+      if (!given.untimed.empty()) throw bad_input(path + ": " + given.untimed);
       if (model && *model != given.model)
         throw bad_input(path + ": has another model than line " + std::to_string(rows.front().line) + "; a calibration is for one");
       model = given.model;
@@ -70,7 +72,7 @@ calibrated_steps calibrate_rows(std::vector<step_time_row> const& rows, std::str
                        .batch = {.tokens = tokens, .squares = row.squares.value_or(tokens * given.setting.sequence), .tiles = 0},
                        .ms = row.ms});
       out.steps.push_back({.setting = row.setting,
-                           .rates = rates_in_words(on, given.time.rates).name,
+                           .rates = rates_name({.device = on.device, .kernels = on.kernels, .rates = given.time.rates}),
                            .line = row.line,
                            .ms = row.ms,
                            .before = ballast::modelled_ms(*model, device, steps.back())});

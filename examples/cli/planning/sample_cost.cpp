@@ -190,21 +190,6 @@ ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel
   return ballast::calibrated(rates, read_step_calibration(file_bytes(on.calibration).view(), shown_name(on.calibration)));
 }
 
-ballast::cluster cluster_of(model_on_device const& on, ballast::model_setting const& by, ballast::hidden_share const& hidden) {
-  ballast::cluster out{.device = device_of(on.device), .mfu = on.mfu, .time = {}, .links = {}, .hidden = hidden};
-  if (on.kernels.empty() && on.calibration.empty()) return out;
-  auto with = ballast::times_of(out, by);
-  with.rates = kernel_rates_of(on, with.rates);
-  out.time = with;
-  return out;
-}
-
-used_rates rates_in_words(model_on_device const& on, ballast::kernel_rates const& rates) {
-  return {.name = on.kernels.empty() ? rates_name(on.device, rates) : shown_name(on.kernels),
-          .nearest = std::string(rates.nearest),
-          .calibration = on.calibration.empty() ? "" : shown_name(on.calibration)};
-}
-
 timed_cost modelled_cost(model_on_device const& on) {
   auto const cost = ballast::sample_cost(model_of(on.model));
   auto const mfu = on.utilisation();

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "report/time_parts.hpp"
-
 #include <ballast/core/concepts.hpp>
 #include <ballast/cost/device.hpp>
-#include <ballast/cost/exchange.hpp>
 #include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_setting.hpp>
-#include <ballast/plan/cluster.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -71,11 +67,6 @@ struct named_model {
 
 /// `otherwise`, changed by the files of the options. Throws bad_input.
 [[nodiscard]] ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_rates const& otherwise);
-/// The devices of the options, and by these files what kernels reach under a framework. Throws bad_input, and invalid_input as `times_of`.
-[[nodiscard]] ballast::cluster cluster_of(model_on_device const& on, ballast::model_setting const& by,
-                                          ballast::hidden_share const& hidden = {});
-/// Which rates these are, in words.
-[[nodiscard]] used_rates rates_in_words(model_on_device const& on, ballast::kernel_rates const& rates);
 
 /// The cost of tokens. Throws bad_input.
 [[nodiscard]] timed_cost modelled_cost(model_on_device const& on);
