@@ -201,6 +201,14 @@ def test_a_folder():
         assert "no kernel" in refused(f'{json.dumps(about)}\n{{"kernel": "gemm 1", "ms": 1}}\n')
 
 
+def test_without_pytorch():
+    script = FOLDER / "measured_rates.py"
+    code = f"import runpy, sys; sys.modules['torch'] = None; sys.path.insert(0, {str(FOLDER)!r})"
+    code += f"; runpy.run_path({str(script)!r}, run_name='__main__')"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 1 and run.stderr.startswith("Rates are measured with PyTorch, which this Python"), run
+
+
 def test_the_program():
     def said(*words, kernels=""):
         run = subprocess.run([PROGRAM, *words], input=kernels, capture_output=True, text=True)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scripts/gpu rates` on the CPU: every kernel is timed or says why not, and the files are written. Needs PyTorch."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(folder, *words):
+    """The first line of rates.jsonl, the others, kernels.toml and the table."""
+    path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"OUT": folder, "GPU_BUILD": f"{folder}/build", "PATH": path, "OMP_NUM_THREADS": "1"}
+    said = subprocess.run(
+        [ROOT / "scripts/gpu", "rates", *words, "--rehearse"],
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+    folder = pathlib.Path(folder)
+    about, *rows = [json.loads(line) for line in (folder / "rates.jsonl").read_text().splitlines()]
+    table = (folder / "rates.md").read_text()
+    assert said.startswith(table) and f"The results are in {folder}: rates.jsonl, rates.md, kernels.toml." in said, said
+    return about, rows, tomllib.loads((folder / "kernels.toml").read_text()), table
+
+
+def test_every_kernel():
+    with tempfile.TemporaryDirectory() as folder:
+        about, rows, rates, table = run(folder, "--kernels", "eager-bf16")
+    assert about["device"] == "h100" and about["rehearsed"] and rates["preset"] == "h100-eager-bf16"
+    for row in rows:
+        assert row.get("ms", 0) > 0 or row["kernel"].startswith("attention cudnn") or row.get("by") == "varlen", row
+        assert row.get("kernel", row.get("fits")).split()[0] in table, row
+    timed = [row.get("kernel", "").split(" ")[0] for row in rows if "ms" in row]
+    assert {kind: timed.count(kind) for kind in ("gemm", "gemm_fp8", "bytes", "experts", "head", "attention")} == {
+        "gemm": 9,
+        "gemm_fp8": 7,
+        "bytes": 2,
+        "experts": 2,
+        "head": 1,
+        "attention": 24,  # two widths, six lengths, both passes
+    }
+    fitted = {row.get("fits", "") for row in rows}
+    operators = {f"bytes.{name}{when}" for name in ("norm", "gated", "plain") for when in ("", "_backward")}
+    assert {key for key in fitted if key.startswith("bytes.")} == operators | {"bytes.loss"}, fitted
+    assert "host" in rates and "No viable backend" in table
+
+
+def test_fused_operators_are_not_measured_by_default():
+    with tempfile.TemporaryDirectory() as folder:
+        about, rows, rates, _ = run(folder, "200")
+    assert about["kernels"] == "te-bf16" and not about["named"] and "preset" not in rates
+    assert not [row for row in rows if row.get("fits", "").startswith(("bytes.", "host"))]
+
+
+def test_without_time():
+    with tempfile.TemporaryDirectory() as folder:
+        about, rows, rates, table = run(folder, "30")
+    assert about and not rows and not rates and "| kernel | measured, ms |" in table
+
+
+if __name__ == "__main__":
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test()
+            print(f"{name}: ok")
