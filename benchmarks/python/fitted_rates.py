@@ -122,8 +122,8 @@ def fit(rows, model):
                 )
             if half < -0.5:
                 raise ValueError(f"half of the rate at {half:.0f} tokens, a negative length: short samples were faster")
-            if flops < 1e9:
-                raise ValueError(f"only {flops / 1e9:.2g} GFLOP/s")
+            if flops < 1e9 or half > 1e6:
+                raise ValueError(f"only {flops / 1e9:.2g} GFLOP/s, and half of them at {half:.0f} tokens")
         except ValueError as error:
             said.append(f"{key}: {error}; left out")
             continue

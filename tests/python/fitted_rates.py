@@ -131,6 +131,9 @@ def test_nonsense_is_left_out():
     found, said = fit(curve, lambda row: row["ms"] * 1e6)
     assert not found
     only(said, curve, "only 0.29 GFLOP/s")
+    found, said = fit(curve, lambda row: 1e5 + squares(row) / 5e5)
+    assert not found
+    only(said, curve, "and half of them at")
     found, said = fit(curve, lambda row: row["ms"] * (1 + (squares(row) == 2048 * 16384)))
     assert len(found) == 2
     only(said, curve, "misses a measured length")

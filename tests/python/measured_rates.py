@@ -7,9 +7,16 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
+import types
+from unittest import mock
+
+import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks" / "python"))
+import measured_rates  # noqa: E402
 
 
 def run(folder, *words):
@@ -63,6 +70,52 @@ def test_without_time():
     with tempfile.TemporaryDirectory() as folder:
         about, rows, rates, table = run(folder, "30")
     assert about and not rows and not rates and "| kernel | measured, ms |" in table
+
+
+class PretendedEvent:
+    """An event of a device whose work is done when it is asked for."""
+
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        self.time = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, end):
+        return 1e3 * (end.time - self.time)
+
+
+def test_the_clock_of_a_device():
+    bench = measured_rates.Bench(rehearse=True)
+    bench.cuda, calls = True, []
+    with mock.patch.multiple(torch.cuda, Event=PretendedEvent, synchronize=lambda: None):
+        call = bench.in_turn(lambda a, b: (calls.append((a, b)), time.sleep(0.002)), (3, 5), (5,))
+        begin = time.perf_counter()
+        ms = bench.clock(call, 0.1)
+        taken = time.perf_counter() - begin
+    assert 2 <= ms < 20 and 0.1 < taken < 1 and len(calls) > 10, (ms, taken, len(calls))
+    assert len({id(a) for a, _ in calls}) == 16 and calls[0][0].shape == (3, 5) and calls[0][1].shape == (5,)
+
+
+def test_datasheets_by_the_names_of_devices():
+    def found(name, memory=80e9):
+        of = types.SimpleNamespace(total_memory=memory)
+        with mock.patch.multiple(torch.cuda, get_device_name=lambda: name, get_device_properties=lambda _: of):
+            return measured_rates.datasheet()
+
+    assert (
+        found("NVIDIA H100 80GB HBM3") == "h100" and found("NVIDIA H200") == "h200" and found("NVIDIA GB200") == "gb200"
+    )
+    assert found("NVIDIA A100-SXM4-80GB") == "a100" and found("NVIDIA A100-SXM4-40GB", 40e9) == "a100-40gb"
+    try:
+        found("NVIDIA GeForce RTX 4090")
+    except SystemExit as error:
+        assert "RTX 4090 is not known: say --device NAME" in str(error)
+    else:
+        raise AssertionError("a datasheet was found")
 
 
 if __name__ == "__main__":
