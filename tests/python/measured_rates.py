@@ -19,17 +19,18 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "python"))
 import measured_rates  # noqa: E402
 
 
-def run(folder, *words):
-    """The first line of rates.jsonl, the others, kernels.toml and the table."""
+def start(folder, *words):
     path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {"OUT": folder, "GPU_BUILD": f"{folder}/build", "PATH": path, "OMP_NUM_THREADS": "1"}
-    said = subprocess.run(
-        [ROOT / "scripts/gpu", "rates", *words, "--rehearse"],
-        env=environment,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    ).stdout
+    command = [ROOT / "scripts/gpu", "rates", *words, "--rehearse"]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def run(folder, *words):
+    """The first line of rates.jsonl, the others, kernels.toml and the table."""
+    started = start(folder, *words)
+    said, _ = started.communicate()
+    assert started.returncode == 0, said
     folder = pathlib.Path(folder)
     about, *rows = [json.loads(line) for line in (folder / "rates.jsonl").read_text().splitlines()]
     table = (folder / "rates.md").read_text()
@@ -70,6 +71,18 @@ def test_without_time():
     with tempfile.TemporaryDirectory() as folder:
         about, rows, rates, table = run(folder, "30")
     assert about and not rows and not rates and "| kernel | measured, ms |" in table
+
+
+def test_a_run_that_is_stopped():
+    with tempfile.TemporaryDirectory() as folder:
+        started = start(folder)
+        path = pathlib.Path(folder, "rates.jsonl")
+        while started.poll() is None and (not path.exists() or path.read_text().count("\n") < 8):
+            time.sleep(0.05)
+        started.terminate()
+        started.communicate(timeout=20)  # with all of its processes, which hold the pipe
+        assert started.returncode != 0 and "gemm = " in pathlib.Path(folder, "kernels.toml").read_text()
+        assert "| gemm " in measured_rates.fitted_rates.write(pathlib.Path(folder), f"{folder}/build/kernel_rates")
 
 
 class PretendedEvent:
