@@ -264,6 +264,10 @@ TEST_CASE("plan --stages: the parts of a step's time add up, and are the same in
     auto const of = plan(gpt2 + more)["time"];
     CHECK((of["rates"] == rates && of["nearest"] == nearest));
   }
+  auto const attention = [&](std::string const& framework) {
+    return plan(gpt2 + "--framework " + framework)["time"]["parts_ms"]["attention"].get<double>();
+  };
+  CHECK(attention("compiled") > attention("megatron"));  // FlashAttention 2, not cuDNN
   CHECK(plan(gpt2 + "--overlap 80")["time"]["parts_ms"]["end"] < plan(gpt2)["time"]["parts_ms"]["end"]);
   CHECK(plan(gpt2 + "--tp 5 --overlap tensor=80")["time"]["parts_ms"]["exchange"] < plan(gpt2 + "--tp 5")["time"]["parts_ms"]["exchange"]);
 
