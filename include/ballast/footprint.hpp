@@ -22,6 +22,7 @@
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/footprint/parameter_sharing.hpp>
+#include <ballast/footprint/sample_time.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>
 #include <ballast/footprint/timed_layers.hpp>
 #include <ballast/footprint/trainable.hpp>

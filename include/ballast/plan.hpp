@@ -48,6 +48,7 @@
 #include <ballast/plan/step_order.hpp>
 #include <ballast/plan/time_of.hpp>
 #include <ballast/plan/time_stages.hpp>
+#include <ballast/plan/timed_data.hpp>
 #include <ballast/plan/train_shards.hpp>
 #include <ballast/plan/training_options.hpp>
 #include <ballast/plan/training_plan.hpp>

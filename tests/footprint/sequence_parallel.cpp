@@ -37,6 +37,25 @@ TEST_CASE("modelled_level_time: HBP's profiles, fitted rows within 2 %, other ro
   CHECK(seconds({131072, 8, 29}, 131072) < seconds({131072, 16, 23}, 131072));
 }
 
+TEST_CASE("modelled_level_time: by kernels, all of HBP's profiles within 7 % by one factor", "[footprint][published]") {
+  auto on = llama();
+  on.kernels = {.rates = ballast::kernels_for(on.device)};
+  for (auto const& row : hbp_profile) {
+    if (row.layers < 0) continue;
+    auto const time = ballast_test::iteration_seconds(on, row.setting(), row.sample());
+    CAPTURE(row.table, row.thousands, row.sp, time, row.seconds);
+    CHECK(std::fabs(time / row.seconds - 1) < 0.07);
+  }
+  for (auto const factor : {1400, 1700}) {  // the factor is near that of least largest error
+    on.kernel_time = factor;
+    double worst = 0;
+    for (auto const& row : hbp_profile)
+      if (row.layers >= 0)
+        worst = (std::max)(worst, std::fabs(ballast_test::iteration_seconds(on, row.setting(), row.sample()) / row.seconds - 1));
+    CHECK(worst > 0.08);
+  }
+}
+
 TEST_CASE("sequence_parallel_setup: least squares over the rows of the fit give the constants, to 16 %", "[footprint][published]") {
   auto const fit = ballast_test::fit_times<4>(ballast_test::in_fit_of_constants);
   CHECK(fit.fit.worst < 0.01);

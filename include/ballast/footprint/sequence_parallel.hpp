@@ -5,18 +5,22 @@
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/cost/calibrated_rates.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
+#include <ballast/footprint/layer_time.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
+#include <ballast/footprint/sample_time.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +54,8 @@ struct sequence_parallel_setup {
   head_loss loss{};                                       ///< how the loss is computed
   ballast::optimizer optimizer = optimizer_named("adam-bf16-gradients");  ///< what the optimiser keeps
   std::int64_t reserved_bytes = std::int64_t{4} << 30;                    ///< bytes for context, buffers and fragmentation; fitted
+  std::optional<time_setting> kernels{};                                  ///< what kernels reach, in place of `utilisation`
+  std::int64_t kernel_time = 1540;  ///< thousandths of what `kernels` say that kernels take, in [100, 10^4]; fitted
 };
 
 /// @brief Throws unless all constants are in range.
@@ -99,22 +105,30 @@ template <class = when_called>
 [[nodiscard]] inline level_time modelled_level_time(sequence_parallel_setup const& on, level const& at) {
   require_valid(on, at);
   auto const layers = static_cast<std::uint64_t>(on.model.layers), again = std::uint64_t{at.recomputed_layers};
-  auto const work = static_cast<std::uint64_t>(training_factor) * layers + again;  // forward passes of a layer, times the layers
-  auto const forward = forward_flops(on.model);
-  auto const head = static_cast<std::uint64_t>(head_flops_per_token(on.model));
-  auto const causal = forward.causal ? 2U : 1U;  // pairs are l (l + 1) / 2
-  auto const in_layers = static_cast<std::uint64_t>(forward.per_token + forward.per_windowed_pair * forward.windowed_keys()) - head +
-                         (forward.causal ? static_cast<std::uint64_t>(forward.per_pair) / 2 : 0);
-  auto const flops_ps = [&](std::uint64_t flops) {  // picoseconds of `flops` FLOPs, divided by the layers
-    auto const rate = static_cast<std::uint64_t>(on.device.bf16_flops) / 1'000'000'000 * on.utilisation;
-    return static_cast<std::int64_t>(multiply_divide_up(flops, 1'000'000, rate * layers));
-  };
   level_time time;
-  time.per_token = flops_ps(in_layers * work + static_cast<std::uint64_t>(training_factor) * layers * head);
-  time.per_square = flops_ps(static_cast<std::uint64_t>(forward.per_pair) * work / causal);
+  if (on.kernels) {
+    auto with = *on.kernels;
+    with.rates = calibrated(with.rates, {.time = on.kernel_time});
+    auto const alone = sample_time(on.model, on.device, with, {},
+                                   {.capacity = divide_up(at.capacity, std::int64_t{at.sp}), .recomputed_layers = at.recomputed_layers});
+    time = {.per_pack = alone.per_micro_batch * at.sp, .per_token = alone.tokens.linear, .per_square = alone.tokens.quadratic};
+  } else {
+    auto const forward = forward_flops(on.model);
+    auto const head = static_cast<std::uint64_t>(head_flops_per_token(on.model));
+    auto const work = static_cast<std::uint64_t>(training_factor) * layers + again;  // forward passes of a layer, times the layers
+    auto const causal = forward.causal ? 2U : 1U;                                    // pairs are l (l + 1) / 2
+    auto const in_layers = static_cast<std::uint64_t>(forward.per_token + forward.per_windowed_pair * forward.windowed_keys()) - head +
+                           (forward.causal ? static_cast<std::uint64_t>(forward.per_pair) / 2 : 0);
+    auto const flops_ps = [&](std::uint64_t flops) {  // picoseconds of `flops` FLOPs, divided by the layers
+      auto const rate = static_cast<std::uint64_t>(on.device.bf16_flops) / 1'000'000'000 * on.utilisation;
+      return static_cast<std::int64_t>(multiply_divide_up(flops, 1'000'000, rate * layers));
+    };
+    time.per_token = flops_ps(in_layers * work + static_cast<std::uint64_t>(training_factor) * layers * head);
+    time.per_square = flops_ps(static_cast<std::uint64_t>(forward.per_pair) * work / causal);
+  }
   if (on.devices > 1) {
     auto const bytes = 3 * 2 * static_cast<std::uint64_t>(parameters(on.model));  // gathered twice, gradients once, 16 bits each
-    time.per_pack =
+    time.per_pack +=
         static_cast<std::int64_t>(multiply_divide_up(bytes * at.sp, 1'000'000'000'000, static_cast<std::uint64_t>(on.parameter_bandwidth)));
   }
   if (at.sp > 1) {

@@ -20,7 +20,7 @@
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/searched_settings.hpp>
-#include <ballast/plan/vector_data.hpp>
+#include <ballast/plan/timed_data.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -152,7 +152,7 @@ void rank_by_data(searched_settings& found, pack_sizes const& sizes, search_opti
     if (o.tiles > 0) options.others.push_back(o.tiles * setting.micro_batch);
     constexpr auto all = std::uint64_t{batching<>::none};  // more than there are samples
     options.max_samples = (std::min)(o.max_samples, all) * static_cast<std::uint64_t>(setting.micro_batch);
-    data_plan<> const data = plan(options);
+    data_plan<> const data = plan(options, setting.model);
     auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens), data.tiles());
     plan_ranked(ranked, data.steps, std::span(packs), sizes, model, on);
   }
@@ -226,7 +226,8 @@ template <length_range R>
   std::vector<std::int64_t> tokens(std::begin(lengths), std::end(lengths));
   auto out = detail::degree_search<transformer>(model, sizes, options, on, by).run();
   tokens = detail::drawn_of(tokens, detail::drawn_samples(tokens, options));
-  detail::rank_by_data(out, sizes, options, model, on, [&](data_plan_options const& o) { return plan_data(tokens, o, model); });
+  detail::rank_by_data(out, sizes, options, model, on,
+                       [&](data_plan_options const& o, model_setting const& degrees) { return plan_data(tokens, o, model, on, degrees); });
   return out;
 }
 
@@ -251,7 +252,8 @@ template <class = when_called>
   auto const drawn = detail::drawn_samples(samples.column(1), options);
   auto const tiles = detail::drawn_of(samples.column(0), drawn), tokens = detail::drawn_of(samples.column(1), drawn);
   sample_measures const some{tiles, tokens};
-  detail::rank_by_data(out, sizes, options, model, on, [&](data_plan_options const& o) { return plan_data(some, o, model, by); });
+  detail::rank_by_data(out, sizes, options, model, on,
+                       [&](data_plan_options const& o, model_setting const& degrees) { return plan_data(some, o, model, on, degrees); });
   return out;
 }
 
