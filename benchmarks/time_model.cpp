@@ -93,7 +93,7 @@ double ranks(std::vector<result const*> const& rows, bool simple) {
   return ballast_test::rank_correlation(measured, modelled);
 }
 
-/// Every one and every two rows of a sweep are the measured steps, the others are predicted.
+/// Every one, every two and all but one of the rows of a sweep are the measured steps, the others are predicted.
 void print_calibration(std::string_view name, std::vector<result const*> const& rows) {
   auto const step = [](result const& r) {
     auto const& by = r.asked.by;
@@ -119,6 +119,11 @@ void print_calibration(std::string_view name, std::vector<result const*> const& 
     if (measured.size() > 2) order[k].push_back(ballast_test::rank_correlation(measured, modelled));
   };
   predict({}, 0);
+  std::vector<ballast::measured_step> all;
+  for (auto const* r : rows) all.push_back(step(*r));
+  auto const without = ballast::leave_one_out(first.asked.model, first.asked.on, all);
+  std::vector<double> unseen;
+  for (std::size_t i = 0; i < all.size(); ++i) unseen.push_back(std::fabs(all[i].ms / without[i] - 1));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     predict({i}, 1);
     for (std::size_t j = i + 1; j < rows.size(); ++j) {
@@ -131,7 +136,7 @@ void print_calibration(std::string_view name, std::vector<result const*> const& 
     errors[k].empty() ? (void)std::printf("   %5s", "-") : (void)std::printf("   %5.1f", 100 * ballast_test::quantile(errors[k], 0.5));
     order[k].empty() ? (void)std::printf(" %5s", "-") : (void)std::printf(" %+5.2f", ballast_test::quantile(order[k], 0.5));
   }
-  std::printf("\n");
+  std::printf("   %5.1f %5.1f\n", 100 * ballast_test::quantile(unseen, 0.5), 100 * ballast_test::quantile(unseen, 1));
 }
 
 }  // namespace
@@ -167,14 +172,13 @@ int main() {
                     ranks(of, false));
 
   std::printf(
-      "\nCalibrated with no, one, two, and two rows of a sweep with different micro-batches: median error of the others in percent, and "
-      "their "
-      "rank correlation\n");
+      "\nCalibrated with no, one, two, two rows of a sweep with different micro-batches, and all but one: median error of the others in "
+      "percent, and their rank correlation, of the last the worst\n");
   for (auto const& [name, of] : sweeps) {
     std::map<std::string_view, std::vector<result const*>> models;
     for (auto const* r : of) models[r->row.model].push_back(r);
     for (auto const& [model, some] : models)
-      if (some.size() > 2) print_calibration(name, some);
+      if (some.size() > 1) print_calibration(name, some);
   }
   std::printf("\nboth models of all rows: %.2f s\n", seconds);
 }

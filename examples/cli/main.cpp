@@ -71,7 +71,7 @@ int run(int argc, char** argv) {
   add_levels(app);
   add_calibrate(app);
   add_check(app);
-  add_check_config(app);
+  add_check_config(app, command_line);
   add_memory(app);
   add_capacities(app);
   add_partition(app);

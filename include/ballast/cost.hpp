@@ -40,6 +40,7 @@
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/cost/rate_fields.hpp>
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/routed_rows.hpp>
 #include <ballast/cost/routed_work.hpp>

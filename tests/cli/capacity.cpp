@@ -134,7 +134,7 @@ TEST_CASE("plan --capacity auto: says how many bytes are missing", "[cli]") {
   in.file("f", "50\n90000\n");
   auto const asked = std::string("plan f --capacity auto --ranks 8 --model llama-3.1-8b --device h100 --framework megatron ");
   check_refused(
-      in.ballast(asked),
+      in.ballast(asked + "--zero 0"),
       "--capacity auto: not even 64 tokens of llama-3.1-8b fit 72,000,000,000 bytes a device: stage 0 needs 145,417,366,272 bytes, "
       "73,417,366,272 bytes more than a device has, at the moment head; ",
       3);

@@ -6,6 +6,7 @@
 #include "support/lengths.hpp"
 
 #include <ballast/core/hash.hpp>
+#include <ballast/cost/device.hpp>
 #include <ballast/packing/best_fit.hpp>
 #include <ballast/packing/first_fit.hpp>
 #include <ballast/packing/first_fit_decreasing.hpp>
@@ -201,6 +202,26 @@ TEST_CASE("generate draws what pack can read, the same for the same seed", "[cli
   CHECK(in.ballast("generate --like vlm-sft --samples 300 --seed 6").out != read_whole(in / "v"));
   CHECK(in.ballast("stats v --columns 1 --json").out.find("{\"samples\":300,") == 0);
   CHECK(in.ballast("pack v --columns 1 --capacity 32768").code == 0);
+}
+
+TEST_CASE("every command with --device lists all devices, and marks the default") {
+  scratch const in;
+  std::string all;
+  for (auto const& d : ballast::devices)
+    all += (all.empty()                      ? ""
+            : &d == &ballast::devices.back() ? " or "
+                                             : ", ") +
+           std::string(d.name) + (d.name == "h100" ? " (default)" : "");
+  auto const squeezed = [](std::string const& text) {
+    std::string out;
+    for (auto const c : text)
+      if (auto const blank = c == ' ' || c == '\n'; !blank || !out.ends_with(' ')) out += blank ? ' ' : c;
+    return out;
+  };
+  for (auto const* const command : {"plan", "check-config", "memory", "levels", "compare", "schedule", "shard", "offload"}) {
+    CAPTURE(command);
+    CHECK(squeezed(in.ballast(std::string(command) + " --help").out).find(all) != std::string::npos);
+  }
 }
 
 }  // namespace test_cli_commands

@@ -99,6 +99,17 @@ TEST_CASE("compare: any number of GPUs, and batches of few tokens; a method that
   CHECK(o.out.find("no plan: megatron-hybrid-cp takes 1, 2, 4, ... GPUs, not 6") != std::string::npos);
 }
 
+TEST_CASE("compare: a model whose states fill the memory of a GPU is said to leave no room", "[cli][compare]") {
+  scratch const in;
+  in.file("f", "100\n200\n");
+  auto const words = [&](std::string const& more) { return in.ballast("compare f --methods chunkflow --model llama-3.1-8b " + more).out; };
+  auto const none = std::string(" (a GPU has memory for none beside its states; more --gpus or a smaller --model make room); ");
+  CHECK(words("--gpus 1").find(none) != std::string::npos);
+  CHECK(words("--gpus 1").find("memory for 0") == std::string::npos);
+  CHECK(words("--gpus 8").find(" tokens a pass (a GPU has memory for ") != std::string::npos);
+  CHECK(words("--gpus 8").find(none) == std::string::npos);
+}
+
 TEST_CASE("compare and schedule: a number of GPUs that has no power of two with room", "[cli][compare]") {
   scratch const in;
   in.file("f", "2527\n16688\n");

@@ -129,6 +129,25 @@ TEST_CASE("plan --stages: options of the model side say what the library's setti
   CHECK(std::adjacent_find(seen.begin(), seen.end()) == seen.end());  // no option is without effect
 }
 
+TEST_CASE("plan and memory shard optimiser states under megatron unless --zero says otherwise") {
+  scratch const in;
+  in.file("f", "100\n200\n300\n400\n");
+  auto const plan = [&](std::string const& more) {
+    auto const o = in.ballast("plan f --json --capacity 512 --ranks 4 --stages 2 --memory 2000Gi --model gpt2-xl " + more);
+    CAPTURE(more, o.err);
+    REQUIRE(o.code == 0);
+    return json::parse(o.out)["model_plan"];
+  };
+  auto const has = [](json const& m, std::string const& flag) {
+    return std::find(m["megatron_flags"].begin(), m["megatron_flags"].end(), flag) != m["megatron_flags"].end();
+  };
+  auto const recipe = plan("--framework megatron"), off = plan("--framework megatron --zero 0");
+  CHECK((recipe["setting"]["zero"] == 1 && has(recipe, "--use-distributed-optimizer")));
+  CHECK((off["setting"]["zero"] == 0 && !has(off, "--use-distributed-optimizer")));
+  CHECK(plan("")["setting"]["zero"] == 0);
+  CHECK(json::parse(in.ballast("memory gpt2-xl --tokens 512 --ranks 4 --json").out)["setting"]["zero"] == 1);
+}
+
 TEST_CASE("plan --stages: flags of Megatron-LM carry the setting, and what it lacks is named") {
   scratch const in;
   in.file("f", "100\n200\n300\n400\n");

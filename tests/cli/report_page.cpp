@@ -4,10 +4,13 @@
 #include "report/page_parts.hpp"
 #include "report/svg.hpp"
 #include "report/words.hpp"
+#include "time_json.hpp"
 
 #include <ballast/core/groups.hpp>
 
 #include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <cctype>
 #include <limits>
@@ -23,6 +26,7 @@ namespace {
 using namespace ballast_cli;
 using ballast_test::read_whole;
 using ballast_test::scratch;
+using nlohmann::json;
 namespace fs = std::filesystem;
 
 /// Three plans of steps whose loads fall by one millisecond from rank to rank.
@@ -285,6 +289,32 @@ TEST_CASE("report_page: a plan with stages shows them, their memory and the time
   CHECK(count(page, "<code>--pipeline-model-parallel-size 2</code>") == 1);
   for (auto const* part : {"exchange", "optimiser"}) CHECK(count(page, std::string(part) + " 0.00\u00a0%; ") == 1);
 
+  CHECK(count(page, "step-time") == 0);
+  data.model_side->splits = {{.id = "step-time", .heading = "Parts", .unit = "ms", .caption = "They add up.", .parts = {}}};
+  CHECK(render_report(data) == page);  // without parts it is not shown
+  auto& parts = data.model_side->splits[0].parts;
+  parts = {{"matrix products of a layer", "solid c2", {5, 2}},
+           {"operators that move bytes", "pale c2", {0, 1}},
+           {"waiting for other devices", "hollow c1", {5, 7}},
+           {"end", "solid c0", {0, 0}}};
+  auto const split = render_report(data);
+  CHECK(verdict(split) == "well formed");
+  CHECK(count(split, "<svg id=\"step-time\"") == 1);
+  CHECK(count(split, "<path class=\"solid c2\" d=\"M60 2h17.5v16H60z\"/>") == 1);
+  CHECK(count(split, "<path class=\"hollow c1\" d=\"M479.5 2h17.5v16H479.5z\"/>") == 1);
+  CHECK(count(split, "<path class=\"solid c0\" d=\"M60 28h17.5v16H60z\"/>") == 1);  // no room in the first line of the legend
+  CHECK(count(split, "<path class=\"solid c2\" d=\"M60 58h325.5v16H60z\"><title>stage 0: matrix products of a layer, 5.00\u00a0ms<") == 1);
+  CHECK(count(split, "<path class=\"hollow c1\" d=\"M386 58h325.5v16H386z\"><title>stage 0: waiting for other devices, 5.00\u00a0ms<") ==
+        1);
+  CHECK(count(split, "<path class=\"pale c2\" d=\"M190.4 90h64.7v16H190.4z\"><title>stage 1: operators that move bytes, 1.00\u00a0ms<") ==
+        1);
+  CHECK(count(split, ">0</th><td>5.00</td><td>0.00</td><td>5.00</td><td>0.00</td><td>10.00</td>") == 1);
+  CHECK(count(split, ">1</th><td>2.00</td><td>1.00</td><td>7.00</td><td>0.00</td><td>10.00</td>") == 1);
+  CHECK(count(split, "<figcaption>They add up.</figcaption>") == 1);
+  parts[0].name = data.model_side->splits[0].unit = "</svg><script>\"&\"";
+  CHECK(verdict(render_report(data)) == "well formed");
+  data.model_side->splits.clear();
+
   auto simulated = data;
   for (auto& r : simulated.plans) r.bubble = 0.125, r.exchange = 0.0625;
   auto const told = render_report(simulated);
@@ -354,6 +384,45 @@ TEST_CASE("the page of packs shows some of them, evenly spaced, and says what wa
   CHECK(count(page, "After 159 samples, the last block is all others.") == 1);
   CHECK(count(page, ">46</th><td>500</td><td>500</td>") == 1);
   CHECK(count(page, "<h2>Waiting</h2>") == 0);
+}
+
+TEST_CASE("check-config writes a page of its setting, with the figures of its JSON", "[cli]") {
+  scratch const in;
+  in.file("run.sh",
+          "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --sequence-parallel --bf16 "
+          "--use-distributed-optimizer --recompute-granularity full --recompute-method block --recompute-num-layers 3 --seq-length 8192 "
+          "--micro-batch-size 1 --global-batch-size 64\n");
+  auto const o = in.ballast("check-config run.sh --gpus 8 --model llama-3.1-8b --memory 60Gi --report r.html --json");
+  CAPTURE(o.err);
+  REQUIRE(o.code == 0);
+  auto const is = json::parse(o.out);
+  auto const page = read_whole(in / "r.html");
+  CHECK(verdict(page) == "well formed");
+  CHECK(count(page, "report of a setting</p>\n<h1>run.sh: a setting of Megatron-LM</h1>") == 1);
+  CHECK(count(page, "<p class=\"lead\">It fits: stage 0 needs most, ") == 1);
+  CHECK(count(page, "<code>ballast check-config run.sh --gpus 8 ") == 1);
+  CHECK(count(page, "<h2>Lengths</h2>") + count(page, "<h2>Waiting</h2>") == 0);
+  for (std::size_t s = 0; s < 2; ++s) {
+    auto times = "<th scope=\"row\">" + std::to_string(s) + "</th>", bytes = times;
+    for (auto const& [name, field] : ballast_test::time_parts_by_name)
+      if (auto const part = is["time"]["stages_ms"][s][name].get<double>(); is["time"]["stages_ms"][1 - s][name] != 0.0 || part != 0)
+        times += "<td>" + formatted("%.2f", part) + "</td>";
+    CHECK(count(page, times + "<td>" + formatted("%.2f", is["time"]["step_ms"].get<double>()) + "</td></tr>") == 1);
+    auto const& parts = is["memory"][s]["parts"];
+    auto const gib = [](json const& of) { return "<td>" + formatted("%.2f", of.get<double>() / 0x1p30) + "</td>"; };
+    for (auto const* const name : {"states", "workspace", "kept", "inputs"}) bytes += gib(parts[name]);
+    for (auto const* const moment : {"head", "layer backward"})
+      bytes += parts["moment"] == moment ? gib(parts["extra"][moment]) : "<td>0.00</td>";
+    CHECK(count(page, bytes + gib(parts["peak"]) + "</tr>") == 1);
+    CHECK(count(page, "<td>17</td><td>3</td>") == 2);  // layers of a stage, and those that are recomputed
+  }
+  in.file("lora.sh", "megatron sft --max_length 4096 --tuner_type lora\n");
+  CHECK(in.ballast("check-config lora.sh --gpus 8 --model llama-3.1-8b --memory 1Gi --report l.html").code == 0);
+  auto const other = read_whole(in / "l.html");
+  CHECK(verdict(other) == "well formed");
+  CHECK(count(other, "<p class=\"lead\">It does not fit: stage 0 needs ") == 1);
+  CHECK(count(other, "<p>Note: where the time of a step goes is not told: adapters and frozen weights are not modelled.</p>") == 1);
+  CHECK(count(other, "step-time") == 0);
 }
 
 TEST_CASE("pack writes its page beside the plan, and the folder is still one", "[cli]") {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
 #include "refused.hpp"
+#include "report/svg.hpp"
+#include "report/words.hpp"
+#include "time_json.hpp"
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -9,6 +12,7 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/time_of.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +22,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +31,8 @@ namespace test_cli_training_plan {
 namespace {
 
 using namespace ballast_test;
+using ballast_cli::duration;
+using ballast_cli::formatted;
 using nlohmann::json;
 
 json answer(scratch::outcome const& o) {
@@ -106,6 +113,17 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
                                    {"state", run.memory[s].state},
                                    {"activations", run.memory[s].activations},
                                    {"budget", memory}});
+    ballast::training_setting timed{
+        .model = by,
+        .pipeline = {.stages = options.steps.stages, .schedule = ballast::schedule_named(schedule)},
+        .boundaries = run.stages.partition.boundaries,
+        .sequence = 512,
+        .micro_batches = static_cast<std::int64_t>((data.steps.packs.size() + 2 * run.steps.size() - 1) / (2 * run.steps.size()))};
+    std::vector<ballast::layer_option> taken;
+    for (auto const& layer : ballast::layers_of(model, by)) taken.push_back(layer.options[run.stages.option[taken.size()]]);
+    auto const& b200 = ballast::device_named("b200");
+    CHECK(m["time"]["stages_ms"] ==
+          stages_ms(ballast::time_of(model, timed, b200, {.rates = ballast::kernels_for(b200)}, run.mean, taken)));
     auto const changed = std::count_if(run.stages.option.begin(), run.stages.option.end(), [](auto k) { return k != 0; });
     CHECK(m["recompute"].size() + m["recompute_selective"].size() == static_cast<std::size_t>(changed));
     std::vector<std::string> const flags = m["megatron_flags"];
@@ -196,6 +214,86 @@ TEST_CASE("plan --stages: a baseline that is faster, or does not fit, is not pas
   CHECK(read_whole(in / "d/report.html").find("the usual plan does not fit in memory") != std::string::npos);
 }
 
+TEST_CASE("plan --stages: the parts of a step's time add up, and are the same in JSON, folder and page", "[cli]") {
+  scratch const in;
+  in.file("f", as_text(std::vector<std::int64_t>(16, 512)));
+  auto const plan = [&](std::string const& more) {
+    auto const m =
+        answer(in.ballast("plan f --json --capacity 512 --ranks 2 --micro-batches 4 --stages 2 --memory 2000Gi --out d " + more));
+    auto const& of = m["model_plan"];
+    auto const written = json::parse(read_whole(in / "d/plan.json"))["model_plan"];
+    CHECK((written["time"] == of["time"] && written["notes"] == of["notes"]));
+    CHECK(in.ballast("check d f --capacity 512").code == 0);
+    return of;
+  };
+  auto const m = plan("--model qwen3-30b-a3b --ep 2 --framework megatron --zero 1");
+  auto const& time = m["time"];
+  CHECK(m["notes"].empty());
+  CHECK(time["parts_ms"] == time["stages_ms"][time["stage"].get<std::size_t>()]);
+  REQUIRE(time["stages_ms"].size() == 2);
+  auto const page = read_whole(in / "d/report.html");
+  auto const step = formatted("%.2f", time["step_ms"].get<double>());
+  for (std::size_t s = 0; s < 2; ++s) {
+    double sum = 0;
+    auto row = "<th scope=\"row\">" + std::to_string(s) + "</th>";
+    for (auto const& [name, field] : time_parts_by_name) {
+      auto const part = time["stages_ms"][s][name].get<double>();
+      sum += part;
+      if (part != 0 || time["stages_ms"][1 - s][name] != 0.0) row += "<td>" + formatted("%.2f", part) + "</td>";
+    }
+    CHECK(close(sum, time["step_ms"]));
+    row += "<td>" + step + "</td></tr>";
+    CAPTURE(row);
+    CHECK(page.find(row) != std::string::npos);
+    CHECK(page.find("stage " + std::to_string(s) + ": attention, " +
+                    formatted("%.2f\u00a0ms", time["stages_ms"][s]["attention"].get<double>())) != std::string::npos);
+  }
+  CHECK(page.find("A step of mean micro-batches takes " + duration(time["step_ms"].get<double>()) +
+                  ", modelled from kernels at the rates h100-te-bf16. All other times of this page are those of h100 at ") !=
+        std::string::npos);
+  CHECK(page.find("With experts, a release of the framework alone changes this by up to 30 %.") != std::string::npos);
+  CHECK(page.find(">products of experts</text>") != std::string::npos);
+  CHECK(page.find(">recomputation</text>") == std::string::npos);  // there is none
+
+  auto const gpt2 = std::string("--model gpt2-xl ");
+  for (auto const& [more, rates, nearest] : {std::tuple{"--framework megatron", "h100-te-bf16", json()},
+                                             {"--framework compiled", "h100-compile-bf16", json()},
+                                             {"--framework eager --device v100", "v100-eager-bf16", json("a100")},
+                                             {"--framework hbp", "h100-eager-bf16", json()}}) {
+    CAPTURE(more);
+    auto const of = plan(gpt2 + more)["time"];
+    CHECK((of["rates"] == rates && of["nearest"] == nearest));
+  }
+  auto const attention = [&](std::string const& framework) {
+    return plan(gpt2 + "--framework " + framework)["time"]["parts_ms"]["attention"].get<double>();
+  };
+  CHECK(attention("compiled") > attention("megatron"));  // FlashAttention 2, not cuDNN
+  CHECK(plan(gpt2 + "--overlap 80")["time"]["parts_ms"]["end"] < plan(gpt2)["time"]["parts_ms"]["end"]);
+  CHECK(plan(gpt2 + "--tp 5 --overlap tensor=80")["time"]["parts_ms"]["exchange"] < plan(gpt2 + "--tp 5")["time"]["parts_ms"]["exchange"]);
+
+  in.file("layers.csv", four);
+  in.file("images", "tiles,tokens\n1,300\n2,400\n1,200\n3,512\n");
+  auto const images = std::string(
+      "plan images --columns 1,2 --capacity 4,512 --ranks 1 --micro-batches 2 --stages 2 --memory 2000Gi --model qwen2.5-vl-7b --out d");
+  auto const text = [](std::string const& more) { return "plan f --capacity 512 --ranks 2 --micro-batches 4 --stages 2 --out d " + more; };
+  for (auto const& [command, why] :
+       {std::pair{text("--memory 2000Gi --layers layers.csv"), "measured layers do not say what their kernels take"},
+        {text("--memory 2000Gi --model gpt2-xl --train lora:8"), "adapters and frozen weights are not modelled"},
+        {text("--memory 2000Gi --model gpt2-xl --offload optimizer"), "the way of states from and to host memory is not modelled"},
+        {text("--memory 2000Gi --model gpt2-xl --tflops 2000 --memory-bandwidth 8TB --bandwidth 1800GB"),
+         "the device \"a device of 2000 TFLOP/s\" needs bf16_flops, memory_bandwidth and multiprocessors, which turn kernels into time"},
+        {images, "the tower and the projector of a model that reads images are not modelled"}}) {
+    CAPTURE(command);
+    auto const of = answer(in.ballast(command + " --json"))["model_plan"];
+    auto const sentence = std::string("where the time of a step goes is not told: ") + why;
+    CHECK(of["time"].is_null());
+    CHECK(of["notes"] == json{sentence});
+    auto const shown = read_whole(in / "d/report.html");
+    CHECK(shown.find("<p>Note: " + ballast_cli::escaped(sentence) + ".</p>") != std::string::npos);
+    CHECK(shown.find("step-time") == std::string::npos);
+  }
+}
+
 TEST_CASE("plan --stages: in words, in the folder and in the report", "[cli]") {
   scratch const in;
   in.file("layers.csv", four);
@@ -262,6 +360,8 @@ TEST_CASE("plan --stages: what does not fit, and what makes no sense", "[cli]") 
   check_refused(
       in.ballast(plan + "--stages 2 --memory 31"),
       "f: no cut into 2 stages fits 31 bytes a device; at the least, all recomputed that can be, stage 1 needs 32 bytes, 1 more\n", 3);
+  auto const least = in.ballast(plan + "--stages 2 --memory 1");
+  CHECK((least.code == 3 && least.err.find("f: no cut into 2 stages fits 1 byte a device; ") == 0));
   // what is counted by tensor is fitted, so that another cut may fit
   check_refused(in.ballast("plan f --capacity 10 --ranks 1 --stages 2 --framework megatron --memory 10GB"),
                 "f: no cut into 2 stages was found that fits 10,000,000,000 bytes a device; about the least, all recomputed that can be: "

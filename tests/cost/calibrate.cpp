@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/calibrate.hpp>
+#include <ballast/cost/calibrated_rates.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/tiles.hpp>
@@ -184,6 +185,19 @@ TEST_CASE("calibrate: rows of any units of work") {
   CHECK(refusal([&] { return calibrate(rows); }) == "timings[7].ms = 0.000000 must be positive and finite");
   rows.resize(2);
   CHECK(refusal([&] { return calibrate(rows); }) == "2 timings do not determine 3 coefficients");
+}
+
+TEST_CASE("calibrate_rates: one factor of steps that wait alike, two of others", "[calibrate][calibrate_rates]") {
+  using rows = std::vector<ballast::work_timing<2>>;
+  CHECK(ballast::calibrate_rates(rows{}) == ballast::step_calibration{});
+  CHECK(ballast::calibrate_rates(rows{{{80, 20}, 110}}) == ballast::step_calibration{1100, 1100, false});
+  CHECK(ballast::calibrate_rates(rows{{{80, 20}, 110}, {{160, 40}, 220}}) == ballast::step_calibration{1100, 1100, false});
+  CHECK(ballast::calibrate_rates(rows{{{80, 20}, 120}, {{90, 1}, 92}}) == ballast::step_calibration{1000, 2000, true});
+  auto const both = ballast::calibrate_rates(rows{{{80, 20}, 118}, {{80, 5}, 95.5}});  // 1.1 and 1.5, pulled to a time of 1
+  CHECK(both == ballast::step_calibration{1064, 1680, true});
+  auto const alike = ballast::calibrate_rates(rows{{{80, 20}, 500}, {{90, 1}, 9}});  // two factors would leave too little of the work
+  CHECK((!alike.sync_known && alike.time == alike.sync));
+  CHECK(refusal([] { return ballast::calibrate_rates(rows{{{80, 20}, 9}}); }).starts_with("the measured steps take 90 thousandths"));
 }
 
 }  // namespace test_cost_calibrate

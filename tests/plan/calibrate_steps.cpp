@@ -6,6 +6,7 @@
 #include <ballast/plan/time_of.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -32,7 +33,7 @@ measured_step step_of(std::int64_t sequences) {
 double ms_of(transformer const& model, measured_step const& s, kernel_rates const& rates) {
   auto with = s.with;
   with.rates = rates;
-  return static_cast<double>(time_of(model, s.by, device_named("h100"), with, s.batch).front().total()) * 1e-9;
+  return static_cast<double>(time_of(model, s.by, device_named("h100"), with, s.batch).front().total()) / 1e9;
 }
 
 TEST_CASE("calibrate_steps: steps of known rates give their factors back, nearly", "[calibrate_steps]") {
@@ -107,10 +108,36 @@ TEST_CASE("calibrate_steps: two steps with different micro-batches rank the rest
   CHECK(ballast_test::quantile(ranks, 0.5) >= 0.8);
 }
 
+TEST_CASE("leave_one_out: each step is predicted by the others alone", "[calibrate_steps]") {
+  auto const& model = transformer_preset("qwen3-30b-a3b");
+  auto const& on = device_named("h100");
+  std::vector<measured_step> steps{step_of(1), step_of(2), step_of(4)};
+  auto const truth = calibrated(steps[0].with.rates, {.time = 1100, .sync = 1500});
+  for (auto& s : steps) s.ms = ms_of(model, s, truth);
+  auto const before = leave_one_out(model, on, steps);
+  REQUIRE(before.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto others = steps;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    auto const found = calibrate_steps(model, on, others);
+    CHECK(before[i] == modelled_ms(model, on, steps[i], found));
+    CHECK(before[i] == ms_of(model, steps[i], calibrated(steps[i].with.rates, found)));
+    CHECK(std::fabs(before[i] / steps[i].ms - 1) < std::fabs(modelled_ms(model, on, steps[i]) / steps[i].ms - 1));
+    auto changed = steps;
+    changed[i].ms *= 1.5;  // what is predicted is not known
+    CHECK(leave_one_out(model, on, changed)[i] == before[i]);
+  }
+  CHECK(leave_one_out(model, on, std::vector{steps[0]}) == std::vector{ms_of(model, steps[0], steps[0].with.rates)});
+}
+
 TEST_CASE("calibrate_steps: times that are no milliseconds of the setting are refused", "[calibrate_steps]") {
   auto const& model = transformer_preset("qwen3-30b-a3b");
   std::vector<measured_step> steps{step_of(1)};
   CHECK(refusal([&] { return calibrate_steps<>(model, device_named("h100"), steps); }).find("timings[0]") != std::string::npos);
+  steps.push_back(step_of(4));
+  steps[0].ms = 60'000;
+  CHECK(refusal([&] { return calibrate_steps<>(model, device_named("h100"), steps); }).find("timings[1]") != std::string::npos);
+  steps.resize(1);
   steps[0].ms = ms_of(model, steps[0], steps[0].with.rates) / 1000;  // seconds
   CHECK(refusal([&] { return calibrate_steps<>(model, device_named("h100"), steps); }) ==
         "the measured steps take 1 thousandths of the modelled time: check the setting, the device and the unit, milliseconds");

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
+#include <ballast/cost/device.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/transformer_cost.hpp>
+#include <ballast/plan/calibrate_steps.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/observe.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -14,7 +18,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -201,6 +207,63 @@ TEST_CASE("step_observer: a plan of the rest under the cost found waits less on 
     CHECK(before.idle > w.times_less * after.idle);
     CHECK(after.modelled_total_ms < before.modelled_total_ms);
     CHECK(close(after.modelled_total_ms, 1e-6 * static_cast<double>(rest.found), 0.02));
+  }
+}
+
+TEST_CASE("step_observer: its times are steps of a setting, which calibrate the time model without outliers") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  auto const& on = device_named("h100");
+  training_setting by;
+  by.model = {.spread = {.tensor = 2, .data = 4, .sequence_parallel = true, .zero = 1}, .framework = framework_named("megatron")};
+  for (auto const stages : {std::uint64_t{1}, std::uint64_t{3}}) {
+    by.pipeline.stages = stages;
+    data_plan_options const o{.steps = {.capacity = 32768,
+                                        .ranks = 4,
+                                        .micro_batches = 3,
+                                        .synchronisation = stages > 1 ? synchronisation::pipeline : synchronisation::per_step,
+                                        .stages = stages,
+                                        .left_over = left_over::shorten}};
+    auto const plan = plan_data(long_tailed(10'000), o, sample_cost(model));
+    REQUIRE(plan.steps.steps() > 20);
+    step_observer observer(o.steps, {}, sample_cost(model));
+    CHECK(observer.steps_of(by, {}).empty());
+    for (std::size_t s = 0; s < 20; ++s) {
+      double slowest = 0;
+      std::int64_t most = -1;
+      for (std::uint32_t r = 0; r < 4; ++r) {
+        measured_step step{.by = by, .with = {}, .batch = {}, .ms = 0};
+        std::vector<std::int64_t> costs, tokens, squares;
+        for (auto const pack : plan.steps.packs_of(s, r)) {
+          costs.push_back(0);
+          tokens.push_back(0);
+          squares.push_back(0);
+          for (auto const i : pack) {
+            auto const length = plan.samples.tokens[i];
+            costs.back() += sample_cost(model)(length);
+            tokens.back() += length;
+            squares.back() += length * length;
+          }
+        }
+        auto const longest = static_cast<std::size_t>(std::max_element(costs.begin(), costs.end()) - costs.begin());
+        auto const pipes = static_cast<std::int64_t>(stages), counted = std::ssize(costs) + pipes - 1;
+        auto const mean = [&](std::vector<std::int64_t> const& of) {
+          auto const all = std::accumulate(of.begin(), of.end(), (pipes - 1) * of[longest]);
+          return (2 * all + counted) / (2 * counted);
+        };
+        step.by.micro_batches = std::ssize(costs);
+        step.batch = {.tokens = mean(tokens), .squares = mean(squares), .tiles = 0};
+        if (auto const all = std::accumulate(costs.begin(), costs.end(), (pipes - 1) * costs[longest]); all > most) {
+          most = all;
+          slowest = 1.15 * modelled_ms(model, on, step);
+        }
+      }
+      observer.observe(plan, s, s % 7 == 3 ? 4 * slowest : slowest);  // a save, now and then
+    }
+    auto const steps = observer.steps_of(by, {});
+    CHECK((steps.size() >= 12 && steps.size() <= 17));
+    auto const found = calibrate_steps(model, on, steps);
+    CHECK(std::llabs(found.time - 1150) <= 1);
+    for (auto const& step : steps) CHECK(close(modelled_ms(model, on, step, found), step.ms, 0.003));
   }
 }
 

@@ -10,6 +10,8 @@
 #include "readers/lengths.hpp"
 #include "report/json.hpp"
 #include "report/output.hpp"
+#include "report/page.hpp"
+#include "report/replace.hpp"
 
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/judge_setting.hpp>
@@ -32,6 +34,7 @@ struct config_arguments {
   model_on_device on;
   std::optional<std::int64_t> memory;
   ballast::oversize oversize = ballast::oversize::reject;
+  std::string report, command_line;
   bool json = false;
 };
 
@@ -61,10 +64,9 @@ struct config_arguments {
   auto& by = given.setting;
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
-  ballast::cluster const on{.device = device, .mfu = arguments.on.mfu, .time = {}, .links = {}, .hidden = {}};
   if (arguments.input.files.size() == 1) {
     auto const full = full_step_of(by);
-    return finished(judge(std::move(given), on, full.steps, full.packs));
+    return finished(judge(std::move(given), arguments.on, full.steps, full.packs));
   }
   auto rest = arguments.input;
   rest.files.erase(rest.files.begin());
@@ -81,13 +83,14 @@ struct config_arguments {
   sample_lengths const samples(rest, "check-config", options.steps.capacity, options.oversize);
   auto const data = ballast::plan_data(samples.view(), options, given.model);
   auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return finished(judge(std::move(given), on, data.steps, packs));
+  return finished(judge(std::move(given), arguments.on, data.steps, packs));
 }
 
 }  // namespace
 
-void add_check_config(CLI::App& app) {
+void add_check_config(CLI::App& app, std::string const& command_line) {
   auto const arguments = std::make_shared<config_arguments>();
+  arguments->command_line = command_line;
   auto& command = *app.add_subcommand("check-config", "judge a setting of Megatron-LM, ms-swift, DeepSpeed or torchtitan");
   add_input(
       command, arguments->input,
@@ -108,9 +111,11 @@ void add_check_config(CLI::App& app) {
                    "all layers are recomputed, where the setting cannot say it (DeepSpeed)");
   add_value(command, "--memory", arguments->memory, some_bytes,
             "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
-  add_device(command, arguments->on.device, "v100, a100, h100 (default), h200 or b200");
+  add_device(command, arguments->on.device);
+  add_rates(command, arguments->on.kernels, arguments->on.calibration);
   add_value(command, "--mfu", arguments->on.mfu, share,
             "share of the device's peak that all work reaches; without it, kernels are timed one by one");
+  command.add_option("--report", arguments->report, "file for a page with figures and pictures");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments, &command] {
     if (arguments->input.files.size() == 1)
@@ -118,6 +123,7 @@ void add_check_config(CLI::App& app) {
         if (command.get_option(name)->count() != 0)
           throw bad_input(std::string(name) + ": is for files of lengths behind the setting, and there are none");
     auto const judged = judge_file(*arguments);
+    if (!arguments->report.empty()) replace_file(arguments->report, render_report(on_page(judged, arguments->command_line)));
     if (arguments->json) return print_json(to_json(judged));
     write_standard_output(in_words(judged));
   });

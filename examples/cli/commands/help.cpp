@@ -60,6 +60,8 @@ constexpr option_kind option_kinds[] = {
     {"--model", "NAME|FILE", about_model},
     {"--device", "NAME", about_model},
     {"--mfu", "SHARE", about_model},
+    {"--kernels", "FILE", about_model},
+    {"--calibration", "FILE", about_model},
     {"--tflops", "NUMBER", about_model},
     {"--memory", "BYTES", about_model},
     {"--bandwidth", "BYTES", about_model},

@@ -67,7 +67,7 @@ void add_levels(CLI::App& app) {
   add_value(command, "--oversize", arguments->oversize, planned_oversize_policy,
             "samples that no pack can hold: reject, set-aside, truncate or split");
   add_model(command, request.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  add_device(command, request.on.device, "v100, a100, h100 (default), h200 or b200");
+  add_device(command, request.on.device);
   add_value(command, "--mfu", request.on.mfu, share, share_help);
   auto* const framework = add_value(
       command, "--framework", request.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },

@@ -132,7 +132,8 @@ void add_memory(CLI::App& app) {
   add_value(command, "--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
   add_value(command, "--etp", by.expert_tensor, small_positive, "devices that share an expert; as --tp under megatron, 1 else, by default");
   add_value(command, "--zero", a.zero, zero_stage,
-            "ZeRO stage over the ranks, 0 to 3; 1 for megatron, 2 for deepspeed, 3 for torchtitan and torchtune, 0 else, by default");
+            "ZeRO stage over the ranks, 0 to 3; 1 for megatron, whose recipes set --use-distributed-optimizer, 2 for deepspeed, 3 for "
+            "torchtitan and torchtune, 0 else, by default");
   add_value(
       command, "--optimizer", a.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
       "adam, adam-bf16-gradients, adam-fp32, adam-bf16, adam-8bit, adafactor, sgd, sgd-momentum, galore or muon; as the framework does by "
@@ -149,7 +150,7 @@ void add_memory(CLI::App& app) {
   command.add_flag("--dropout", a.dropout, "dropout is on");
   command.add_flag("--compiled", a.compiled, "torch.compile is on");
   add_value(command, "--memory", a.memory, some_bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
-  add_device(command, a.on.device, "accelerator: v100, a100, h100 (default), h200 or b200");
+  add_device(command, a.on.device);
   command.add_flag("--json", a.json, json_help);
   auto* const snapshot = command.add_option("--snapshot", "a memory snapshot of PyTorch: prints the command that puts it beside the model");
   command.callback([arguments, snapshot, &command] {

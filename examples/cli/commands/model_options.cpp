@@ -91,7 +91,9 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
       "how they share attention: ring (default) or ulysses");
   out.expert = add("--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
   add("--etp", by.expert_tensor, small_positive, "devices that share an expert; as --tp under megatron, 1 else, by default");
-  out.zero = add("--zero", by.spread.zero, zero_stage, "ZeRO stage over the ranks and context-parallel devices, 0 (default) to 3");
+  out.zero = add("--zero", by.spread.zero, zero_stage,
+                 "ZeRO stage over the ranks and context-parallel devices, 0 to 3; 1 under megatron, whose recipes set "
+                 "--use-distributed-optimizer, 0 else, by default");
   add(
       "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
       "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32, adam-bf16 or muon");
@@ -113,9 +115,8 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
       "mlp,experts,shared_experts by default");
   of_setting.push_back(command.add_flag("--fp8-experts", by.fp8_experts, "routed experts keep their inputs in 8 bits"));
   add("--train", by.language, trained_part, "what is trained of the language model: all (default), none or lora:RANK");
-  auto* const overlap = add("--overlap", asked.hidden, hidden_exchanges,
-                            "with --mfu, percent of exchanges that computation hides, as in 80 or tensor=80,gradient=95");
-  overlap->needs(rules.mfu);
+  add("--overlap", asked.hidden, hidden_exchanges,
+      "exchanges that the framework hides under computation, with --mfu by percent, as in 80 or tensor=80,gradient=95");
 
   out.others.insert(out.others.end(), of_setting.begin(), of_setting.end());
   of_setting.push_back(command.add_option_function<std::string>(

@@ -26,7 +26,6 @@ inline constexpr char const* recomputed_help = "what layers compute again: none 
 struct model_option_rules {
   std::vector<CLI::Option*> not_with_stages;  ///< those that --stages excludes
   std::vector<CLI::Option*> of_model;         ///< those that say which model it is: --layers excludes them
-  CLI::Option* mfu = nullptr;                 ///< --mfu, which --overlap needs
 };
 
 /// The options of which a search over degrees asks whether they are given, and all others but --stages.

@@ -141,7 +141,7 @@ void add_offload_plan(CLI::App& app) {
   add_model(command, asked.on.model, "a preset or a model's config.json")->required();
   add_value(command, "--length", asked.length, positive, "tokens of a sequence")->required();
   add_value(command, "--batch", asked.batch, positive, "sequences of the micro-batch; 1 by default");
-  add_device(command, asked.on.device, "accelerator: v100, a100, h100 (default), h200 or b200");
+  add_device(command, asked.on.device);
   add_value(command, "--mfu", asked.on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   add_value(command, "--memory", asked.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_value(command, "--host-memory", asked.options.host_memory, bytes, "bytes of the host for each device, Ki, Mi, Gi or Ti allowed")

@@ -4,6 +4,8 @@
 #include "errors.hpp"
 #include "planning/sample_cost.hpp"
 
+#include <ballast/cost/device.hpp>
+
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -173,8 +175,20 @@ CLI::Option* add_model(CLI::App& command, std::string& model, std::string const&
   return command.add_option_function<std::string>("--model", [&model](std::string const& text) { model = preset_or_file(text); }, help);
 }
 
-CLI::Option* add_device(CLI::App& command, std::string& device, std::string const& help) {
-  return command.add_option_function<std::string>("--device", [&device](std::string const& text) { device = lower_case(text); }, help);
+CLI::Option* add_device(CLI::App& command, std::string& device, std::string const& more) {
+  std::string names;
+  for (auto const& known : ballast::devices)
+    names += (names.empty()                        ? ""
+              : &known == &ballast::devices.back() ? " or "
+                                                   : ", ") +
+             std::string(known.name) + (known.name == device ? " (default)" : "");
+  return command.add_option_function<std::string>(
+      "--device", [&device](std::string const& text) { device = lower_case(text); }, names + more);
+}
+
+std::array<CLI::Option*, 2> add_rates(CLI::App& command, std::string& kernels, std::string& calibration) {
+  return {command.add_option("--kernels", kernels, kernels_help),
+          command.add_option("--calibration", calibration, "what calibrate --out wrote: the rates are changed by it")};
 }
 
 void add_input(CLI::App& command, input_arguments& input, std::string const& files) {

@@ -103,9 +103,13 @@ CLI::Option* add_value(CLI::App& command, std::string const& name, Value& value,
       name, [&value, name, parse](std::string const& text) { value = static_cast<Value>(parse(name, text)); }, help);
 }
 
-/// --model and --device, whose names may be in small or capital letters.
+/// --model and --device, whose names may be in small or capital letters. The help of --device lists all devices, then says `more`.
 CLI::Option* add_model(CLI::App& command, std::string& model, std::string const& help);
-CLI::Option* add_device(CLI::App& command, std::string& device, std::string const& help);
+CLI::Option* add_device(CLI::App& command, std::string& device, std::string const& more = {});
+
+inline constexpr auto kernels_help = "TOML of what kernels reach, in place of the rates of --device";
+/// --kernels and --calibration, which are returned.
+std::array<CLI::Option*, 2> add_rates(CLI::App& command, std::string& kernels, std::string& calibration);
 
 /// FILE and how lengths are read from it.
 void add_input(CLI::App& command, input_arguments& input, std::string const& files);

@@ -7,7 +7,10 @@
 #include "errors.hpp"
 #include "report/plan_folder.hpp"
 
+#include <ballast/footprint/trainers.hpp>
+
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -31,6 +34,7 @@ constexpr left_over_policy left_over_policies[] = {{"split", ballast::left_over:
 
 /// Options that others need or exclude.
 struct plan_options {
+  std::array<CLI::Option*, 2> rates;  ///< --kernels, --calibration
   CLI::Option *capacity, *ranks, *micro_batches, *recompute, *model, *device, *mfu, *tflops, *bandwidth, *memory_bandwidth, *cost, *levels,
       *gpus, *global_batch, *batch_tokens;
   model_options model_side;
@@ -49,9 +53,8 @@ struct plan_options {
   out.recompute = add_value(command, "--recompute", plan.model_side.recompute, recomputed,
                             "with --capacity auto, what layers compute again: none (default), full, or modules as mlp,layernorm");
   out.model = add_model(command, plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  out.device = add_device(
-      command, plan.on.device,
-      "v100, a100, h100 (default), h200 or b200; a100:8,v100:8:4096: ranks of several kinds, the last with micro-batches of 4,096 tokens");
+  out.device =
+      add_device(command, plan.on.device, "; a100:8,v100:8:4096: ranks of several kinds, the last with micro-batches of 4,096 tokens");
   auto const tflops = [](auto const& option, auto const& text) {
     auto const value = decimal(option, text);
     if (!(value >= 0.001 && value <= 1e6)) throw bad_input(option + " " + printable(text) + ": expected are TFLOP/s from 0.001 to 10^6");
@@ -74,6 +77,8 @@ struct plan_options {
           ->excludes(out.device)
           ->excludes(out.tflops)
           ->excludes(out.mfu);
+  out.rates = add_rates(command, plan.on.kernels, plan.on.calibration);
+  for (auto* const option : out.rates) option->excludes(out.mfu)->excludes(out.cost);
   return out;
 }
 
@@ -245,6 +250,8 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--tflops",
                                        "--bandwidth",
                                        "--memory-bandwidth",
+                                       "--kernels",
+                                       "--calibration",
                                        "--out",
                                        "--stages",
                                        "--layers"};
@@ -284,7 +291,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
   auto of = add_data_side(command, *arguments);
   add_level_side(command, *arguments, of);
   of.model_side = add_model_options(command, arguments->model_side, arguments->schedules,
-                                    {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu}, .mfu = of.mfu});
+                                    {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu, of.rates[0], of.rates[1]}});
   add_balance(command, *arguments, of);
   command.add_option("--out", arguments->out,
                      "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");
@@ -306,6 +313,10 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     auto const searched = plan.levels.empty() && of.gpus->count() != 0;
     read_schedules(plan, searched);
     auto const& given = of.model_side;
+    for (auto const* const option : of.rates)
+      if (option->count() != 0 && !plan.cost.empty()) throw bad_input(option->get_name() + ": not with --cost, which has times");
+    if (auto& by = plan.model_side.setting; given.zero->count() == 0 && by.framework.count == ballast::tensor_count::megatron)
+      by.spread.zero = ballast::trainer_named("megatron").zero;
     if (searched)
       plan.degrees = {.gpus = plan.gpus,
                       .global_batch = plan.degrees.global_batch,

@@ -525,7 +525,7 @@ void plan_one_capacity(plan_arguments arguments) {
                            static_cast<std::size_t>(plan.made.steps.micro_batches)};
     files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, plan.made.steps.table));
     auto page_data = page_of(what, report, plan, cost, arguments);
-    if (plan.stages) page_data.model_side = on_page(*plan.stages);
+    if (plan.stages) page_data.model_side = on_page(*plan.stages, cost.device);
     if (!several) add_some_packs(page_data, plan.made.steps.packs, plan.made.samples.tokens);
     auto const page = render_report(page_data);
     files.push_back({"report.html", {}, page});

@@ -14,7 +14,7 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
             "tokens that a GPU holds in one pass; the longest sample by default");
   add_value(command, "--batch", arguments.batch, small_positive, "samples of a global batch; 512 by default");
   add_model(command, arguments.cluster.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  add_device(command, arguments.cluster.on.device, "v100, a100, h100 (default), h200 or b200");
+  add_device(command, arguments.cluster.on.device);
   add_value(command, "--mfu", arguments.cluster.on.mfu, share, share_help);
   add_value(
       command, "--framework", arguments.cluster.framework,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
+#include "readers/kernel_rates.hpp"
 
+#include <ballast/cost/calibrated_rates.hpp>
+#include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/presets.hpp>
 
 #include <cstddef>
@@ -9,7 +12,8 @@
 #include <cstdlib>
 #include <string>
 
-// The readers behind `check-config`, from memory: argument lines, YAML, JSON or TOML become a valid setting, or one sentence.
+// The readers behind `check-config`, from memory: argument lines, YAML, JSON or TOML become a valid setting, rates or a calibration, or one
+// sentence.
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   using namespace ballast_cli;
@@ -18,6 +22,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   constexpr char const* names[] = {"run.sh", "a.yaml", "ds.json", "train.toml"};
   setting_request const asked{.model = ballast::transformer_preset(data[0] % 8 < 4 ? "llama-3.1-8b" : "qwen3-30b-a3b"), .gpus = 64};
   try {
+    if (data[0] >= 192) {
+      auto const rates = ballast::kernels_named("h100-te-bf16");
+      (void)(data[0] >= 224 ? read_kernel_rates(text, "r.toml", rates) : calibrated(rates, read_step_calibration(text, "c.toml")));
+      return 0;
+    }
     auto const of = read_framework_setting(text, names[data[0] % 4], data[0] % 16 < 8 ? asked : setting_request{});
     require_valid(of.setting, of.model);
   } catch (bad_input const& e) {

@@ -38,7 +38,7 @@ cluster_model modelled_cluster(cluster_request const& asked, std::int64_t capaci
   auto pass_ms = weights_ms(model, device);
   if (!asked.on.mfu) {
     auto const alone =
-        ballast::sample_time(model, device, asked.on.kernels(), {}, {.capacity = capacity, .recomputed_layers = asked.recomputed_layers});
+        ballast::sample_time(model, device, kernels_of(asked.on), {}, {.capacity = capacity, .recomputed_layers = asked.recomputed_layers});
     out.cost.linear = alone.tokens.linear;
     out.cost.square = alone.tokens.quadratic;
     pass_ms = static_cast<double>(alone.per_micro_batch) / 1e9;

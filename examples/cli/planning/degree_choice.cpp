@@ -43,7 +43,9 @@ namespace {
 }
 
 [[nodiscard]] ballast::cluster cluster_of(model_request const& asked, model_on_device const& on) {
-  return {.device = device_of(on.device), .mfu = on.mfu, .time = {}, .links = {}, .hidden = asked.hidden};
+  auto const& device = device_of(on.device);
+  auto const time = on.mfu ? std::nullopt : std::optional(kernels_of(on, asked.setting, asked.hidden));
+  return {.device = device, .mfu = on.mfu, .time = time, .links = {}, .hidden = asked.hidden};
 }
 
 void require_one(ballast::searched_settings const& found, ballast::search_options const& o, std::string const& title) {
@@ -75,7 +77,8 @@ template <class Data, class Model>
   progress_line progress("judging settings of " + counted(static_cast<std::uint64_t>(what.gpus), "GPU"));
   auto o = options_of(what, asked, on, options);
   o.progress = progress;
-  auto found = ballast::search_degrees(data, model, o, cluster_of(asked, on), asked.setting);
+  auto found =
+      ballast::search_degrees(data, model, o, cluster_of(asked, on), on.mfu ? asked.setting : overlapping(asked.setting, asked.hidden));
   require_one(found, o, title);
   return found;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/judged_setting.hpp"
 
+#include "planning/model_plan.hpp"
 #include "planning/model_setting.hpp"
 #include "planning/stage_plan.hpp"
 #include "report/memory_parts.hpp"
@@ -69,6 +70,28 @@ namespace {
   return out;
 }
 
+/// Whether it fits, and the stage that needs most.
+[[nodiscard]] std::string fit_in_words(judged_setting const& of) {
+  auto const& is = of.judged;
+  auto const most =
+      std::max_element(is.memory.begin(), is.memory.end(), [](auto const& a, auto const& b) { return a.bytes() < b.bytes(); });
+  auto const stage = std::to_string(most - is.memory.begin());
+  if (is.status == ballast::status::feasible)
+    return "It fits: stage " + stage + " needs most, " + many_bytes(most->bytes()) + " of " + many_bytes(most->budget) + ".";
+  return "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
+         " more than the " + many_bytes(most->budget) + " of a device; " +
+         (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".";
+}
+
+/// The time at a share of the peak.
+[[nodiscard]] std::string share_in_words(judged_setting const& of) {
+  auto const& is = of.judged;
+  return (of.mfu ? formatted("At %.4g %% of the 16-bit peak, with all exchanges in full", 100 * *of.mfu)
+                 : std::string("Simulated with the times of its kernels")) +
+         ", a step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
+         " of the time inside their pipelines.";
+}
+
 [[nodiscard]] std::string better_in_words(judged_setting const& of) {
   auto const &is = of.judged, &better = of.better;
   if (better.status != ballast::status::feasible) return "With the same degrees, no cut and no recomputation that was found fits.\n";
@@ -95,12 +118,12 @@ namespace {
          counted(static_cast<std::uint64_t>(setting.micro_batch), "sequence") + ".\n";
 }
 
-/// The devices with what the setting says of kernels; by a share of the peak, with a note, if the device lacks them.
-[[nodiscard]] ballast::cluster cluster_for(imported_setting& given, ballast::cluster on) {
-  if (on.mfu) return on;
+/// The devices with what the setting says of kernels; by a share of the peak if the device lacks them, or if it is asked for.
+[[nodiscard]] ballast::cluster cluster_for(imported_setting& given, model_on_device const& asked) {
+  ballast::cluster on{.device = device_of(asked.device), .mfu = asked.mfu, .time = {}, .links = {}, .hidden = {}};
   try {
-    given.time.rates = ballast::kernels_for(on.device, given.time.rates.family, given.time.rates.fp8);
-    on.time = given.time;
+    given.time.rates = kernel_rates_of(asked, ballast::kernels_for(on.device, given.time.rates.family, given.time.rates.fp8));
+    if (!on.mfu) on.time = given.time;
   } catch (ballast::invalid_input const& e) {
     given.untimed = e.what();
     on.mfu = on.utilisation();
@@ -113,36 +136,9 @@ namespace {
   return of.mfu ? std::optional(ballast::hidden_share{}) : std::nullopt;
 }
 
-/// Where the time of a mean step goes; a note, if it is not modelled.
-void add_times(judged_setting& to, ballast::device const& on) {
-  auto& given = to.given;
-  auto const& m = given.setting.model;
-  for (auto const& stage : to.judged.memory) to.lower_bound = to.lower_bound || stage.bytes() > on.memory_bytes / 100 * 92;
-  if (m.moved != ballast::offload::none) given.untimed = "the way of states from and to host memory is not modelled";
-  if (m.language.what != ballast::trained::all) given.untimed = "adapters and frozen weights are not modelled";
-  try {
-    if (given.untimed.empty()) {
-      to.times = ballast::time_of(given.model, given.setting, on, given.time, to.judged.mean);
-      return;
-    }
-  } catch (ballast::invalid_input const& e) {
-    given.untimed = e.what();
-  }
-  given.notes.push_back("where the time of a step goes is not told: " + given.untimed);
-}
-
-[[nodiscard]] std::string time_in_words(judged_setting const& of) {
-  if (of.times.empty()) return {};
-  auto text = time_table(of.times, of.device, of.given.time.rates);
-  if (of.given.model.experts > 0) text += "With experts, a release of the framework alone changes this by up to 30 %.\n";
-  if (of.lower_bound)
-    text += "More than 92 % of the device's memory is taken: the allocator frees and asks again, and this is a lower bound.\n";
-  return text;
-}
-
 }  // namespace
 
-judged_setting judge(imported_setting given, ballast::cluster const& devices, ballast::batching<> const& steps,
+judged_setting judge(imported_setting given, model_on_device const& devices, ballast::batching<> const& steps,
                      std::vector<ballast::batch_shape> const& packs) {
   auto const on = cluster_for(given, devices);
   judged_setting out{.file = {},
@@ -150,7 +146,7 @@ judged_setting judge(imported_setting given, ballast::cluster const& devices, ba
                      .given = std::move(given),
                      .judged = {},
                      .parts = {},
-                     .times = {},
+                     .time = {},
                      .better = {},
                      .best = {},
                      .is_best = false,
@@ -160,7 +156,8 @@ judged_setting judge(imported_setting given, ballast::cluster const& devices, ba
   out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, on, out.judged);
   if (by.model.framework.count != ballast::tensor_count::table)
     out.parts = ballast::memory_of(out.given.model, by, out.judged.largest, is_hopper(on.device));
-  add_times(out, on.device);
+  out.time = time_step(out.given.model, by, devices, out.given.time, out.judged, out.given.untimed);
+  if (auto why = untold_in_words(out.time); !why.empty()) out.given.notes.push_back(std::move(why));
   auto const pack_of = [&](ballast::batch_shape const& batch) {  // of one sequence
     return ballast::batch_shape{.tokens = ballast::divide_up(batch.tokens, by.micro_batch),
                                 .squares = ballast::divide_up(batch.squares, by.micro_batch),
@@ -210,16 +207,12 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                               {"memory", std::move(memory)},
                               {"bubble", is.shares.share(is.shares.bubble)},
                               {"modelled_step_ms", is.step_ms()},
-                              {"time", nullptr},
+                              {"time", to_json(of.time)},
                               {"unread", of.given.unread},
                               {"passed_over", of.given.passed_over},
                               {"notes", of.given.notes},
                               {"better", nullptr},
                               {"best", nullptr}};
-  if (!of.times.empty()) {
-    json["time"] = to_json(of.times, of.device, of.given.time.rates);
-    json["time"]["lower_bound"] = of.lower_bound;
-  }
   if (of.better.status == ballast::status::feasible)
     json["better"] = {{"boundaries", of.better.stages.partition.boundaries}, {"modelled_step_ms", of.better.step_ms()}};
   if (!of.best.ranked.empty()) {
@@ -258,21 +251,9 @@ std::string in_words(judged_setting const& of) {
   for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));
   text += stage_table(lines, "memory at its peak    of which states") + "\n";
   if (!of.parts.empty()) text += parts_table(of.parts) + "\n";
-  auto const most =
-      std::max_element(is.memory.begin(), is.memory.end(), [](auto const& a, auto const& b) { return a.bytes() < b.bytes(); });
-  auto const stage = std::to_string(most - is.memory.begin());
-  if (is.status == ballast::status::feasible)
-    text += "It fits: stage " + stage + " needs most, " + many_bytes(most->bytes()) + " of " + many_bytes(most->budget) + ".\n";
-  else
-    text += "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
-            " more than the " + many_bytes(most->budget) + " of a device; " +
-            (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".\n";
-  auto const by_kernels = time_in_words(of);
-  text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") +
-          (of.mfu ? formatted("At %.4g %% of the 16-bit peak, with all exchanges in full", 100 * *of.mfu)
-                  : std::string("Simulated with the times of its kernels")) +
-          ", a step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
-          " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
+  text += fit_in_words(of) + "\n";
+  auto const by_kernels = in_words(of.time);
+  text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") + share_in_words(of) + "\n" + better_in_words(of) + best_in_words(of);
   for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";
   if (auto const& keys = of.given.passed_over; !keys.empty()) {
     text += "Passed over, as keys that this program does not know: ";
@@ -280,6 +261,42 @@ std::string in_words(judged_setting const& of) {
     text += ". Memory and time are judged without them.\n";
   }
   return text;
+}
+
+report_data on_page(judged_setting const& of, std::string const& command) {
+  auto const& by = of.given.setting;
+  auto const& is = of.judged;
+  auto const names = names_in(of);
+  std::vector<std::uint64_t> stage_of;
+  for (std::size_t k = 0; k + 1 < is.stages.partition.boundaries.size(); ++k)
+    stage_of.push_back(std::visit([&](auto const& s) { return s.stage_of(k, by.pipeline.stages); }, by.pipeline.schedule));
+  std::vector<report_stage> stages;
+  for (std::size_t s = 0; s < is.memory.size(); ++s) {
+    auto line = line_of(of, names, s);
+    stages.push_back({.layers = std::move(line.layers), .number = line.number});
+  }
+  for (std::size_t k = 0; k < stage_of.size(); ++k)  // each layer has the one option that the setting says
+    for (auto i = is.stages.partition.boundaries[k]; i < is.stages.partition.boundaries[k + 1]; ++i)
+      stages[stage_of[k]].recomputed += is.layers[i].options.front().time > 0 ? 1U : 0U;
+  report_data out{.title = of.file + ": a setting of " + of.given.framework,
+                  .what = "a setting",
+                  .model = {},
+                  .device = of.device,
+                  .bin_edges = {},
+                  .bin_samples = {},
+                  .bin_tokens = {},
+                  .plans = {},
+                  .pack_bound_by = {},
+                  .limits = {},
+                  .command = command,
+                  .model_side = page_of_stages(is, schedule_name(of.given), stage_of, std::move(stages)),
+                  .lead = fit_in_words(of)};
+  auto& page = *out.model_side;
+  page.notes.push_back(again_in_words(by.recompute) + ". " + in_words(by.model, hidden_of(of)));
+  for (auto const& sentence : {share_in_words(of), better_in_words(of), best_in_words(of)}) page.notes.push_back(sentence);
+  for (auto const& note : of.given.notes) page.notes.push_back("Note: " + note + ".");
+  page.splits = {on_page(of.time, of.mfu ? device_in_words(of.device, *of.mfu) : std::string()), on_page(of.parts)};
+  return out;
 }
 
 }  // namespace ballast_cli

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "planning/sample_cost.hpp"
+#include "planning/timed_step.hpp"
 #include "readers/framework_setting.hpp"
+#include "report/page.hpp"
 
 #include <ballast/batching/result.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/searched_settings.hpp>
-#include <ballast/plan/time_of.hpp>
 #include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,20 +27,21 @@ struct judged_setting {
   imported_setting given;
   ballast::training_plan judged;
   std::vector<ballast::memory_parts> parts;  ///< the memory of each stage, part by part, where tensors are counted
-  std::vector<ballast::time_parts> times;    ///< the time of each stage, part by part, where it is modelled, with `given.time`
-  bool lower_bound = false;                  ///< whether the memory of the device is so full that a step may take longer
+  timed_step time;                           ///< of a mean step
   ballast::training_plan better;  ///< the best cut and recomputation found for the same degrees, stages and micro-batches, or `judged`
   ballast::searched_settings
       best;              ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
   bool is_best = false;  ///< whether `best` has the given degrees, as the search found nothing faster
-  std::optional<double> mfu = {};  ///< share of the device's peak in all times but `times`; none: kernels are timed
+  std::optional<double> mfu = {};  ///< share of the device's peak in all times but `time`; none: kernels are timed
 };
 
-/// Judges a setting on its micro-batches. The memory of a device is in the setting.
-[[nodiscard]] judged_setting judge(imported_setting given, ballast::cluster const& devices, ballast::batching<> const& steps,
+/// Judges a setting on its micro-batches, whatever model `devices` names. The memory of a device is in the setting.
+[[nodiscard]] judged_setting judge(imported_setting given, model_on_device const& devices, ballast::batching<> const& steps,
                                    std::vector<ballast::batch_shape> const& packs);
 
 [[nodiscard]] nlohmann::ordered_json to_json(judged_setting const& of);
 [[nodiscard]] std::string in_words(judged_setting const& of);
+/// The page of the setting that `command` judged.
+[[nodiscard]] report_data on_page(judged_setting const& of, std::string const& command);
 
 }  // namespace ballast_cli

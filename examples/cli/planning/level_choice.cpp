@@ -110,7 +110,7 @@ level_setup::level_setup(level_request const& request) : model(name_of_language_
   if (request.on.mfu) {
     cluster.utilisation = static_cast<std::uint32_t>(std::lround(*request.on.mfu * 1000));
   } else {
-    cluster.kernels = request.on.kernels();
+    cluster.kernels = kernels_of(request.on);
     device += ", each " + formatted("%g", static_cast<double>(cluster.kernel_time) / 1000) + " times as long, as HBP measured";
   }
 }

@@ -6,6 +6,7 @@
 #include "planning/model_setting.hpp"
 #include "planning/stage_plan.hpp"
 #include "report/output.hpp"
+#include "report/time_parts.hpp"
 #include "report/words.hpp"
 
 #include <ballast/core/checked.hpp>
@@ -156,6 +157,23 @@ void add_megatron(planned_model& plan, ballast::training_options const& options,
     plan.flags.without.push_back("recomputation that differs by chunk");
 }
 
+/// Where the time of a mean step goes, with the options that the layers take.
+[[nodiscard]] timed_step time_of_plan(planned_model const& plan, ballast::training_options const& options, std::uint64_t micro_batches,
+                                      model_on_device const& on) {
+  auto const& model = plan.model;
+  if (!model.setting || !model.shape) return {.untimed = "measured layers do not say what their kernels take"};
+  auto by = setting_of(model, options, micro_batches);
+  auto const& stages = plan.runs.planned.stages;
+  std::vector<ballast::layer_option> taken;
+  if (!model.images) {
+    by.boundaries = stages.partition.boundaries;
+    for (std::size_t i = 0; i < model.layers.size(); ++i) taken.push_back(model.layers[i].options[stages.option[i]]);
+  }
+  auto const with = model.devices.time ? *model.devices.time : kernels_of(on, by.model, model.devices.hidden);
+  return time_step(*model.shape, by, on, with, plan.runs.planned,
+                   model.images ? "the tower and the projector of a model that reads images are not modelled" : "", taken);
+}
+
 [[nodiscard]] std::string nearest_in_words(planned_model const& plan) {
   if (plan.stage_of.size() != plan.runs.planned.memory.size()) return "layout alone";
   if (plan.megatron.status != ballast::status::feasible) return no_megatron_setting;
@@ -186,9 +204,11 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
   }
   auto const known = model_named(on.model);
   auto const images = known.images && measures > 1;
-  auto const by = setting_for(asked.setting, shape.ranks, known.language, on.model);
+  auto const setting = setting_for(asked.setting, shape.ranks, known.language, on.model);
+  auto const by = on.mfu ? setting : overlapping(setting, asked.hidden);
+  auto const time = on.mfu ? std::nullopt : std::optional(kernels_of(on, by, asked.hidden));
+  ballast::cluster const devices{.device = device, .mfu = on.mfu, .time = time, .links = {}, .hidden = asked.hidden};
   auto cost = modelled_cost(on, measures, by, shape.capacity);
-  ballast::cluster const devices{.device = device, .mfu = on.mfu, .time = {}, .links = {}, .hidden = asked.hidden};
   ballast::batch_shape full{
       .tokens = shape.capacity, .squares = shape.capacity * (std::min)(shape.capacity, std::int64_t{4096}), .tiles = 0};
   if (images) full.tiles = (std::max)(full.tokens / known.images->projector.tokens, std::int64_t{1});
@@ -223,7 +243,8 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
                     .selective = {},
                     .layout = {},
                     .megatron = {},
-                    .flags = {}};
+                    .flags = {},
+                    .time = {}};
   ballast::training_options const options{.stages = asked.stages, .memory = memory, .schedule = asked.schedule};
   auto const hopper = is_hopper(device_of(on.device));
   out.runs = out.model.setting && out.model.shape && !out.model.images
@@ -254,6 +275,8 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
     if (again != recomputation::none) (again == recomputation::full ? out.recompute : out.selective).push_back(layer.name);
   }
   add_megatron(out, options, data.steps.micro_batches, hopper);
+  auto const places = (std::max)(data.steps.steps() * static_cast<std::size_t>(data.steps.ranks), std::size_t{1});  // micro-batches differ
+  out.time = time_of_plan(out, options, ballast::divide_up(data.steps.packs.size(), places), on);
   return out;
 }
 
@@ -294,6 +317,8 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
                               {"modelled_run_ms", ms(training.time.value)},
                               {"run_lower_bound_ms", ms(training.time.lower_bound)},
                               {"limits", limits_json(of)},
+                              {"time", to_json(plan.time)},
+                              {"notes", nlohmann::ordered_json::array()},
                               {"megatron", plan.layout.value_or("")},
                               {"megatron_flags", plan.flags.words},
                               {"megatron_without", plan.flags.without},
@@ -302,6 +327,7 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
   if (plan.stage_of.size() == training.memory.size()) json["deepspeed"] = cuts;
   if (plan.model.setting) json["setting"] = to_json(*plan.model.setting, hidden_of(plan.model));
   if (plan.layout && plan.megatron.status == ballast::status::feasible) json["megatron_loss"] = plan.megatron.bottleneck.gap();
+  if (auto const why = untold_in_words(plan.time); !why.empty()) json["notes"].push_back(why);
   return json;
 }
 
@@ -337,11 +363,11 @@ std::string in_words(planned_model const& plan) {
   return text;
 }
 
-report_model on_page(planned_model const& plan) {
-  auto const& training = plan.runs.planned;
+report_model page_of_stages(ballast::training_plan const& training, std::string schedule, std::vector<std::uint64_t> const& stage_of,
+                            std::vector<report_stage> stages) {
   auto const& of = training.shares;
-  report_model out{.schedule = plan.schedule,
-                   .stages = {},
+  report_model out{.schedule = std::move(schedule),
+                   .stages = std::move(stages),
                    .work = of.share(of.work),
                    .recompute = of.share(of.recompute),
                    .exchange = of.share(of.exchange),
@@ -350,27 +376,21 @@ report_model on_page(planned_model const& plan) {
                    .waiting = of.share(of.waiting),
                    .step = training.slowest_step,
                    .rank = training.slowest_rank,
-                   .micro_batches = training.works.size() / plan.stage_of.size(),
+                   .micro_batches = training.works.size() / stage_of.size(),
                    .step_ms = ms(training.timeline.makespan.value),
                    .step_waits = training.timeline.bubble(),
                    .tasks = {},
                    .notes = describe(training),
-                   .megatron = plan.layout ? plan.flags.text : ""};
-  auto const names = layer_names(plan.model);
-  for (std::size_t s = 0; s < training.memory.size(); ++s) {
-    report_stage stage{.layers = layers_in_words(plan, names, s),
-                       .number = number_of_layers(plan, s),
-                       .recomputed = 0,
-                       .ms = ms(training.stages.figures[s].time + training.stages.figures[s].added),
-                       .busy_ms = training.steps.empty() ? 0 : ms(training.timeline.stages[s].busy),
-                       .memory = static_cast<std::uint64_t>(training.memory[s].bytes()),
-                       .budget = static_cast<std::uint64_t>(training.memory[s].budget)};
-    for (auto const& [begin, end] : chunks_of(plan, s))
-      for (auto i = begin; i < end; ++i) stage.recomputed += training.stages.option[i] != 0 ? 1U : 0U;
-    out.stages.push_back(std::move(stage));
+                   .megatron = {}};
+  for (std::size_t s = 0; s < out.stages.size(); ++s) {
+    auto& stage = out.stages[s];
+    stage.ms = ms(training.stages.figures[s].time + training.stages.figures[s].added);
+    stage.busy_ms = training.steps.empty() ? 0 : ms(training.timeline.stages[s].busy);
+    stage.memory = static_cast<std::uint64_t>(training.memory[s].bytes());
+    stage.budget = static_cast<std::uint64_t>(training.memory[s].budget);
   }
   for (auto const& e : training.timeline.events) {
-    auto const& work = training.works[e.micro_batch * plan.stage_of.size() + e.virtual_stage];
+    auto const& work = training.works[e.micro_batch * stage_of.size() + e.virtual_stage];
     auto const backward = e.pass == ballast::pipeline_pass::backward || e.pass == ballast::pipeline_pass::backward_input;
     auto const again = backward ? work.recompute : 0;
     if (again > 0) out.tasks.push_back({e.stage, ms(e.start), ms(e.start + again), report_task::recompute});
@@ -379,7 +399,25 @@ report_model on_page(planned_model const& plan) {
                          : e.pass == ballast::pipeline_pass::forward ? report_task::forward
                                                                      : report_task::weight});
   }
-  if (plan.layout) out.notes.push_back("Recomputation in Megatron-LM, " + nearest_in_words(plan) + ".");
+  return out;
+}
+
+report_model on_page(planned_model const& plan, std::string const& others) {
+  auto const& training = plan.runs.planned;
+  auto const names = layer_names(plan.model);
+  std::vector<report_stage> stages;
+  for (std::size_t s = 0; s < training.memory.size(); ++s) {
+    stages.push_back({.layers = layers_in_words(plan, names, s), .number = number_of_layers(plan, s)});
+    for (auto const& [begin, end] : chunks_of(plan, s))
+      for (auto i = begin; i < end; ++i) stages.back().recomputed += training.stages.option[i] != 0 ? 1U : 0U;
+  }
+  auto out = page_of_stages(training, plan.schedule, plan.stage_of, std::move(stages));
+  if (plan.layout) {
+    out.megatron = plan.flags.text;
+    out.notes.push_back("Recomputation in Megatron-LM, " + nearest_in_words(plan) + ".");
+  }
+  out.splits = {on_page(plan.time, others)};
+  if (auto const why = untold_in_words(plan.time); !why.empty()) out.notes.push_back("Note: " + why + ".");
   return out;
 }
 

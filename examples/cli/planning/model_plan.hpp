@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "planning/sample_cost.hpp"
+#include "planning/timed_step.hpp"
 #include "report/page.hpp"
 
 #include <ballast/cost/evaluate.hpp>
@@ -69,6 +70,7 @@ struct planned_model {
   std::optional<std::string> layout;              ///< of Megatron-LM
   ballast::megatron_recompute megatron;
   ballast::exported_setting flags;  ///< of Megatron-LM
+  timed_step time;                  ///< of a mean step, with what each layer recomputes
 };
 /// Throws no_plan, beginning with `title`, where no cut fits.
 [[nodiscard]] planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model,
@@ -79,6 +81,10 @@ struct planned_model {
 [[nodiscard]] nlohmann::ordered_json limits_json(ballast::time_shares const& of);
 [[nodiscard]] nlohmann::ordered_json to_json(planned_model const& plan);
 [[nodiscard]] std::string in_words(planned_model const& plan);
-[[nodiscard]] report_model on_page(planned_model const& plan);
+/// The page of stages: `stages` says their layers; `stage_of` is the stage of each virtual stage.
+[[nodiscard]] report_model page_of_stages(ballast::training_plan const& of, std::string schedule,
+                                          std::vector<std::uint64_t> const& stage_of, std::vector<report_stage> stages);
+/// `others` says what all times but those by kernels are modelled by.
+[[nodiscard]] report_model on_page(planned_model const& plan, std::string const& others);
 
 }  // namespace ballast_cli

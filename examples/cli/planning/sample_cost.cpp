@@ -5,10 +5,12 @@
 #include "nearest.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/json_document.hpp"
+#include "readers/kernel_rates.hpp"
 #include "readers/model_config.hpp"
 #include "readers/timings.hpp"
 
 #include <ballast/core/checked.hpp>
+#include <ballast/cost/calibrated_rates.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
@@ -118,10 +120,6 @@ struct fitted_cost {
 
 }  // namespace
 
-ballast::time_setting model_on_device::kernels(ballast::model_setting const& by) const {
-  return ballast::times_of({.device = device_of(device), .mfu = {}, .time = {}, .links = {}, .hidden = {}}, by);
-}
-
 std::int64_t timed_cost::operator()(std::span<std::int64_t const> measures) const {
   if (by_kernels && units_per_tile > 0) return by_kernels->fits(measures) ? (*by_kernels)(measures) : -1;
   if (!fits(measures.back())) return -1;
@@ -201,10 +199,25 @@ std::string device_in_words(std::string const& device, double mfu) {
   return device + " at " + share + " % of its dense bfloat16 peak";
 }
 
+ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_rates const& otherwise) {
+  auto rates = otherwise;
+  if (!on.kernels.empty()) rates = read_kernel_rates(file_bytes(on.kernels).view(), shown_name(on.kernels), rates);
+  if (on.calibration.empty()) return rates;
+  return ballast::calibrated(rates, read_step_calibration(file_bytes(on.calibration).view(), shown_name(on.calibration)));
+}
+
+ballast::time_setting kernels_of(model_on_device const& on, ballast::model_setting const& by) {
+  auto out = ballast::times_of({.device = device_of(on.device), .mfu = {}, .time = {}, .links = {}, .hidden = {}}, by);
+  out.rates = kernel_rates_of(on, out.rates);
+  return out;
+}
+
 std::string device_in_words(model_on_device const& on) {
   if (on.mfu) return device_in_words(on.device, *on.mfu);
-  auto const nearest = on.kernels().rates.nearest;
-  return on.device + " at the rates of its kernels" + (nearest.empty() ? "" : ", which are taken from " + std::string(nearest));
+  auto const nearest = kernels_of(on).rates.nearest;
+  return on.device + " at the rates of its kernels" + (on.kernels.empty() ? "" : " in " + shown_name(on.kernels)) +
+         (on.calibration.empty() ? "" : ", calibrated by " + shown_name(on.calibration)) +
+         (nearest.empty() ? "" : ", which are taken from " + std::string(nearest));
 }
 
 timed_cost cost_of_chain(ballast::chain_cost const& chain, std::string model, std::string device) {
@@ -216,7 +229,7 @@ timed_cost cost_of_chain(ballast::chain_cost const& chain, std::string model, st
 timed_cost modelled_cost(model_on_device const& on, std::int64_t capacity, ballast::model_setting const& by) {
   auto const model = model_of(on.model);
   if (!on.mfu)
-    return cost_of_chain(ballast::sample_time(model, device_of(on.device), on.kernels(by), by, {.capacity = capacity}),
+    return cost_of_chain(ballast::sample_time(model, device_of(on.device), kernels_of(on, by), by, {.capacity = capacity}),
                          name_of_language_part(on.model), device_in_words(on));
   auto const cost = ballast::sample_cost(model);
   return erased(cost, ballast::ms_per_unit(cost, {.device = device_of(on.device), .mfu = on.mfu, .time = {}, .links = {}, .hidden = {}}),
@@ -235,7 +248,7 @@ timed_cost modelled_cost(model_on_device const& on, std::size_t measures, ballas
     throw bad_input("--model " + printable(on.model) + ": reads images, so samples have two measures, tiles and tokens, not " +
                     std::to_string(measures));
   if (!on.mfu)
-    return cost_of_chain(ballast::sample_time(*known.images, device_of(on.device), on.kernels(by), by, {.capacity = capacity}), on.model,
+    return cost_of_chain(ballast::sample_time(*known.images, device_of(on.device), kernels_of(on, by), by, {.capacity = capacity}), on.model,
                          device_in_words(on));
   auto const cost = ballast::sample_cost(*known.images, by);
   auto const ms = ballast::modelled_ms(static_cast<double>(cost.language.flops_per_unit), device_of(on.device), *on.mfu);

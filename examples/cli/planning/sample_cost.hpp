@@ -5,6 +5,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/device.hpp>
+#include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/layer_time.hpp>
@@ -26,10 +27,9 @@ namespace ballast_cli {
 struct model_on_device {
   std::string model = "llama-3.1-8b", device = "h100";
   std::optional<double> mfu;  ///< share of the device's peak; none: what its kernels reach
+  std::string kernels = {}, calibration = {};  ///< files of rates and of what measured steps say of them; empty: none
 
   [[nodiscard]] double utilisation() const { return mfu.value_or(0.4); }
-  /// What kernels reach where no share is given. Throws bad_input.
-  [[nodiscard]] ballast::time_setting kernels(ballast::model_setting const& by = {}) const;
 };
 
 /// A cost of any kind, and what its units are in milliseconds.
@@ -77,6 +77,11 @@ struct named_model {
 [[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
 /// The same, or "h100 at the rates of its kernels", and whose they are if it has none of its own. Throws bad_input.
 [[nodiscard]] std::string device_in_words(model_on_device const& on);
+
+/// `otherwise`, changed by the files of the options. Throws bad_input.
+[[nodiscard]] ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel_rates const& otherwise);
+/// The same as what times depend on. Throws bad_input.
+[[nodiscard]] ballast::time_setting kernels_of(model_on_device const& on, ballast::model_setting const& by = {});
 
 /// The cost of tokens in micro-batches of a capacity. Throws bad_input.
 [[nodiscard]] timed_cost modelled_cost(model_on_device const& on, std::int64_t capacity = ballast::sample_time_options{}.capacity,

@@ -54,7 +54,7 @@ weight_plans plan_weights(weight_request const& asked) {
       .memory = asked.memory.value_or(device.memory_bytes),
       .flops_per_s =
           std::llround(asked.mfu ? static_cast<double>(device.bf16_flops) * *asked.mfu
-                                 : mean_rate(model, device, by.kernels(), ballast::divide_up(asked.tokens, asked.ranks), out.length)),
+                                 : mean_rate(model, device, kernels_of(by), ballast::divide_up(asked.tokens, asked.ranks), out.length)),
       .links = datasheet_fabric(device)};
   out.planned = asked.mesh ? ballast::tap::shard_mesh(operators, on) : ballast::tap::shard(operators, on);
   out.megatron = ballast::tap::shard_as_megatron(operators, on);

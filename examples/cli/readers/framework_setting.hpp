@@ -30,7 +30,7 @@ struct imported_setting {
   ballast::training_setting setting;
   ballast::transformer model;
   ballast::time_setting time{};            ///< of `rates` only family and precision; the device has the rest
-  std::string untimed{};                   ///< why it is not told where the time of a step goes; empty: it is
+  std::string untimed{};                   ///< why it cannot be told where the time of a step goes; empty: nothing here forbids it
   std::vector<std::string> notes;          ///< what is not modelled, each with the direction of the error
   std::vector<std::string> unread{};       ///< what may say more and is not in the file, each with its line
   std::vector<std::string> passed_over{};  ///< keys that no importer knows

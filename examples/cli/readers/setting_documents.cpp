@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <sstream>
 #include <utility>
@@ -135,6 +136,10 @@ void add_toml(setting_table& table, toml::table const& in, std::string const& se
     setting_entry entry{.key = key, .words = {}, .place = name + ":" + std::to_string(value.source().begin.line)};
     auto const add = [&](auto const& self, toml::node const& node, bool in_list) -> void {
       if (auto const* const word = node.as_string()) return entry.words.push_back(word->get());
+      if (auto const* const number = node.as_floating_point()) {  // as it was written: a stream prints 17 digits
+        char text[32];
+        return (void)entry.words.emplace_back(text, std::to_chars(text, text + sizeof text, number->get()).ptr);
+      }
       if (auto const* const list = node.as_array()) {
         if (in_list) entry.words.emplace_back(inner_list);
         for (auto const& element : *list) self(self, element, true);

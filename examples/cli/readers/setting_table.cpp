@@ -65,19 +65,20 @@ std::string const& setting_table::only_word(setting_entry const& entry) const {
   return word;
 }
 
-std::optional<std::int64_t> setting_table::number(std::string_view key, std::int64_t least) {
+std::optional<std::int64_t> setting_table::number(std::string_view key, std::int64_t least, std::int64_t most) {
   auto const* const entry = take(key);
   if (entry == nullptr) return std::nullopt;
   auto const& word = only_word(*entry);
   std::int64_t value = 0;
   auto const [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error == std::errc{} && stop == word.data() + word.size() && value >= least && value <= std::int64_t{1} << 40) return value;
+  if (error == std::errc{} && stop == word.data() + word.size() && value >= least && value <= most) return value;
   double decimal = 0;  // JSON files write 5e8
   auto const [end, fault] = std::from_chars(word.data(), word.data() + word.size(), decimal);
-  if (fault == std::errc{} && end == word.data() + word.size() && decimal >= static_cast<double>(least) && decimal <= 1e12 &&
-      std::floor(decimal) == decimal)
+  if (fault == std::errc{} && end == word.data() + word.size() && decimal >= static_cast<double>(least) &&
+      decimal <= static_cast<double>(most) && std::floor(decimal) == decimal)
     return static_cast<std::int64_t>(decimal);
-  refuse(key, "must be a whole number from " + std::to_string(least) + " to 2^40");
+  refuse(key,
+         "must be a whole number from " + std::to_string(least) + " to " + (most == std::int64_t{1} << 40 ? "2^40" : std::to_string(most)));
 }
 
 std::int64_t setting_table::required(std::string_view key) {
@@ -160,6 +161,11 @@ std::vector<std::string> setting_table::finish(std::string const& framework) con
     out.push_back(printable(entry.key));
   }
   return out;
+}
+
+void setting_table::refuse_others(std::string const& what) const {
+  for (auto const& entry : entries_)
+    if (!entry.used) throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + what + did_you_mean(entry.key, asked_));
 }
 
 }  // namespace ballast_cli

@@ -36,8 +36,8 @@ class setting_table {
   /// Whether a key is there that begins so.
   [[nodiscard]] bool has_section(std::string_view prefix) const;
 
-  /// A whole number in [least, 2^40]; nothing if it is missing or None.
-  [[nodiscard]] std::optional<std::int64_t> number(std::string_view key, std::int64_t least = 1);
+  /// A whole number in [least, most]; nothing if it is missing or None.
+  [[nodiscard]] std::optional<std::int64_t> number(std::string_view key, std::int64_t least = 1, std::int64_t most = std::int64_t{1} << 40);
   [[nodiscard]] std::int64_t number_or(std::string_view key, std::int64_t otherwise, std::int64_t least = 1) {
     return number(key, least).value_or(otherwise);
   }
@@ -60,6 +60,8 @@ class setting_table {
   void ignore(std::initializer_list<std::string_view> keys);
   /// The keys that nothing has asked for. Refuses one that is a slip of a key that importers ask for.
   [[nodiscard]] std::vector<std::string> finish(std::string const& framework) const;
+  /// Refuses a key that nothing has asked for, with the nearest that was. `what` is whose keys they are.
+  void refuse_others(std::string const& what) const;
 
  private:
   [[nodiscard]] setting_entry const* look_up(std::string_view key) const;

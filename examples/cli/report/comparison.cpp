@@ -53,9 +53,11 @@ using namespace html;
 
 [[nodiscard]] std::string lead_of(comparison_report const& report) {
   return plural(report.steps, "batch") + " of " + counted(report.batch, "sample") + " on " + counted(report.gpus, "GPU") + ", at most " +
-         grouped(static_cast<std::uint64_t>(report.capacity)) + " tokens a pass (a GPU has memory for " +
-         grouped(static_cast<std::uint64_t>(report.tokens_with_memory)) + "); " + report.model + " on " + report.device + ", " +
-         formatted("%.1f", report.ms_per_pass) + " ms for each pass beside its samples";
+         grouped(static_cast<std::uint64_t>(report.capacity)) + " tokens a pass (" +
+         (report.tokens_with_memory == 0 ? "a GPU has memory for none beside its states; more --gpus or a smaller --model make room"
+                                         : "a GPU has memory for " + grouped(static_cast<std::uint64_t>(report.tokens_with_memory))) +
+         "); " + report.model + " on " + report.device + ", " + formatted("%.1f", report.ms_per_pass) +
+         " ms for each pass beside its samples";
 }
 
 }  // namespace

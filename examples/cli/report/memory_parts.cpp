@@ -17,6 +17,16 @@ namespace {
 
 constexpr std::size_t most_columns = 5;
 
+struct memory_line {
+  char const *name, *style;
+  std::int64_t ballast::memory_parts::* value;
+};
+constexpr std::array memory_lines{memory_line{"states", "solid c2", &ballast::memory_parts::states},
+                                  memory_line{"workspace", "pale c0", &ballast::memory_parts::workspace},
+                                  memory_line{"kept by layers", "solid c3", &ballast::memory_parts::kept},
+                                  memory_line{"inputs and masks", "pale c3", &ballast::memory_parts::inputs},
+                                  memory_line{"gathered parameters", "pale c2", &ballast::memory_parts::gathered}};
+
 /// Which stages are shown: all, or the first ones, the one that holds most, and the last.
 [[nodiscard]] std::vector<std::size_t> shown(std::vector<ballast::memory_parts> const& stages) {
   std::vector<std::size_t> out;
@@ -41,15 +51,6 @@ nlohmann::ordered_json to_json(ballast::memory_parts const& of) {
 
 std::string parts_table(std::vector<ballast::memory_parts> const& stages) {
   using parts = ballast::memory_parts;
-  struct line {
-    char const* name;
-    std::int64_t parts::* value;
-  };
-  constexpr std::array<line, 5> lines{line{"states", &parts::states},
-                                      {"workspace", &parts::workspace},
-                                      {"kept by layers", &parts::kept},
-                                      {"inputs and masks", &parts::inputs},
-                                      {"gathered parameters", &parts::gathered}};
   auto const columns = shown(stages);
   std::vector<std::vector<std::string>> rows{{"bytes"}};
   for (auto const s : columns) rows[0].push_back("stage " + std::to_string(s));
@@ -63,7 +64,7 @@ std::string parts_table(std::vector<ballast::memory_parts> const& stages) {
     }
     if (any) rows.push_back(std::move(row));
   };
-  for (auto const& l : lines) add(l.name, [&](parts const& p) { return p.*l.value; }, false);
+  for (auto const& l : memory_lines) add(l.name, [&](parts const& p) { return p.*l.value; }, false);
   for (std::size_t m = 0; m < parts{}.extra.size(); ++m)
     add(
         "in addition: " + std::string(to_string(static_cast<ballast::memory_moment>(m))), [&](parts const& p) { return p.extra[m]; },
@@ -82,6 +83,25 @@ std::string parts_table(std::vector<ballast::memory_parts> const& stages) {
     text += '\n';
   }
   return text;
+}
+
+report_split on_page(std::vector<ballast::memory_parts> const& stages) {
+  report_split out{.id = "memory-parts",
+                   .heading = "Where the memory of a device goes",
+                   .unit = "GiB",
+                   .caption = "Each stage at its peak. \"In addition\" is what is held at that moment alone."};
+  auto const add = [&](std::string name, char const* style, auto const& value) {
+    report_split::part part{std::move(name), style, {}};
+    for (auto const& stage : stages) part.of_stages.push_back(static_cast<double>(value(stage)) / 0x1p30);
+    if (std::ranges::any_of(part.of_stages, [](double bytes) { return bytes != 0; })) out.parts.push_back(std::move(part));
+  };
+  for (auto const& l : memory_lines) add(l.name, l.style, [&](auto const& of) { return of.*l.value; });
+  for (std::size_t m = 0; m < ballast::memory_parts{}.extra.size(); ++m) {
+    auto const moment = static_cast<ballast::memory_moment>(m);
+    add("in addition: " + std::string(to_string(moment)), m % 2 == 0 ? "solid c1" : "pale c1",
+        [&](auto const& of) { return of.moment == moment ? of.extra[m] : 0; });
+  }
+  return out;
 }
 
 }  // namespace ballast_cli

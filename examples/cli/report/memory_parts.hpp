@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "report/page.hpp"
+
 #include <ballast/plan/memory_of.hpp>
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,5 +16,7 @@ namespace ballast_cli {
 [[nodiscard]] nlohmann::ordered_json to_json(ballast::memory_parts const& of);
 /// A table with a column for each stage; of many, the first ones, the last, and the one that holds most.
 [[nodiscard]] std::string parts_table(std::vector<ballast::memory_parts> const& stages);
+/// All stages, each at its peak.
+[[nodiscard]] report_split on_page(std::vector<ballast::memory_parts> const& stages);
 
 }  // namespace ballast_cli

@@ -44,14 +44,17 @@ namespace {
 }  // namespace
 
 std::string render_report(report_data const& data) {
-  page_places places{
-      {"title", escaped(heading(data))}, {"what", "a plan"}, {"chart_style", std::string(chart_style)}, {"command", escaped(data.command)}};
+  page_places places{{"title", escaped(heading(data))},
+                     {"what", escaped(data.what)},
+                     {"chart_style", std::string(chart_style)},
+                     {"command", escaped(data.command)}};
   add_plans(places, data);
   if (!data.lead.empty()) places["lead"] = escaped(data.lead);
   if (!data.some_packs.empty()) add_packs(places, data);
-  add_lengths(places, data);
+  if (!data.plans.empty() || !data.bin_edges.empty()) add_lengths(places, data);
   if (!data.levels.empty()) add_levels(places, data);
   if (data.model_side) add_stages(places, data);
+  if (!data.levels.empty() || data.model_side) places["purple"] = "shown";
   if (!data.some_packs.empty() || data.model_side) places["timelines"] = "shown";
   return filled(page_html, places);
 }

@@ -53,6 +53,18 @@ struct report_task {
   kind what = forward;
 };
 
+/// What something is made of, by stage: a stacked bar and a row of a table for each.
+struct report_split {
+  struct part {
+    std::string name, style;        ///< "attention", "solid c4"
+    std::vector<double> of_stages;  ///< in the unit; not negative
+  };
+  std::string id, heading;
+  std::string unit;              ///< "ms", "GiB"
+  std::string caption = {};      ///< sentences
+  std::vector<part> parts = {};  ///< in the order of a bar; empty: it is not shown
+};
+
 /// The model side of a plan.
 struct report_model {
   std::string schedule;  ///< "1f1b"
@@ -61,8 +73,9 @@ struct report_model {
   std::uint64_t step = 0, rank = 0, micro_batches = 0;                                   ///< what is drawn
   double step_ms = 0, step_waits = 0;                                                    ///< its time, and the share of it that stages wait
   std::vector<report_task> tasks;
-  std::vector<std::string> notes;  ///< sentences
-  std::string megatron;            ///< options of Megatron-LM
+  std::vector<std::string> notes;         ///< sentences
+  std::string megatron;                   ///< options of Megatron-LM
+  std::vector<report_split> splits = {};  ///< of time and memory
 };
 
 /// A pack that is drawn.
@@ -75,7 +88,8 @@ struct report_pack {
 
 /// What the page shows.
 struct report_data {
-  std::string title;  ///< the files
+  std::string title;            ///< the files
+  std::string what = "a plan";  ///< what the page reports of
   std::uint64_t samples = 0, tokens = 0, capacity = 0, ranks = 1, micro_batches = 1;
   std::string model, device;             ///< "llama-3.1-8b", "h100 at 40 % of its dense bfloat16 peak"
   std::vector<std::uint64_t> bin_edges;  ///< of the length histogram: bins + 1 ascending lengths

@@ -73,6 +73,36 @@ constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward
                 html_table("the same in figures", figures));
 }
 
+[[nodiscard]] std::string stacked(report_split const& of) {
+  auto const value = [&](double x) { return unbroken(formatted("%.2f ", x) + of.unit); };
+  std::vector<bar_shape> shapes;
+  std::vector<bar_row> rows;
+  table_rows figures{{"stage"}};
+  auto most = 0.0;
+  for (auto const& part : of.parts) {
+    shapes.push_back({part.name, part.style, 2, 16});
+    figures[0].push_back(part.name);
+  }
+  figures[0].push_back("sum");
+  for (std::size_t s = 0; s < of.parts.front().of_stages.size(); ++s) {
+    bar_row row{"stage " + std::to_string(s), {}};
+    figures.push_back({std::to_string(s)});
+    auto at = 0.0;
+    for (std::size_t k = 0; k < of.parts.size(); ++k) {
+      auto const part = of.parts[k].of_stages[s];
+      figures.back().push_back(formatted("%.2f", part));
+      if (part > 0) row.bars.push_back({at, at + part, k, value(part)});
+      at += part;
+    }
+    figures.back().push_back(formatted("%.2f", at));
+    most = (std::max)(most, at);
+    rows.push_back(std::move(row));
+  }
+  auto const picture = bar_rows(of.id, of.heading, "One row for each stage, its parts from left to right.", rows, shapes, most,
+                                [&](double x) { return x == 0 ? std::string("0") : compact(x) + " " + of.unit; });
+  return figure(of.heading, "<div class=\"wide\">" + picture + "</div>", of.caption, html_table(of.unit + " of a stage", figures));
+}
+
 [[nodiscard]] std::string shares_of_time(report_model const& model) {
   std::vector<share_bar> bars;
   for (auto const& [name, style, part] : {std::tuple{"forward and backward", "c2", model.work},
@@ -112,8 +142,11 @@ void add_stages(page_places& places, report_data const& data) {
                     in_gib(of.budget)});
   }
   places["stages"] = "shown";
+  places["splits"];
   places["stage_table"] = html_table("stages; memory of a device", rows);
   places["timeline"] = model.tasks.empty() ? "" : timeline(model);
+  for (auto const& split : model.splits)
+    if (!split.parts.empty()) places["splits"] += stacked(split);
   places["shares_of_time"] = shares_of_time(model);
   places["memory_of_stages"] = memory_of_stages(model);
   places["stage_notes"];

@@ -29,6 +29,11 @@ constexpr double width = 360, height = 240, left = 44, right = 8, top = 30, bott
   return "<text x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" text-anchor=\"" + std::string(anchor) + "\">" + escaped(words) + "</text>";
 }
 
+/// The way around a bar: neighbours stay apart, and short ones visible.
+[[nodiscard]] std::string outline(double x, double y, double w, double h) {
+  return "M" + pixels(x) + " " + pixels(y) + "h" + pixels((std::max)(w - 0.5, 0.3)) + "v" + pixels(h) + "H" + pixels(x) + "z";
+}
+
 [[nodiscard]] std::string opening(std::string_view id, std::string_view title, std::string_view description, double high,
                                   double wide = width, std::string_view style = "chart") {
   auto const name = escaped(id), box = pixels(wide) + " " + pixels(high);
@@ -209,44 +214,45 @@ std::string share_bars(std::string_view id, std::string_view title, std::vector<
 
 std::string bar_rows(std::string_view id, std::string_view title, std::string_view description, std::vector<bar_row> const& rows,
                      std::vector<bar_shape> const& shapes, double x_end, std::function<std::string(double)> const& label) {
-  constexpr double wide = 2 * width, names = 60, row_height = 32;
-  auto const bottom_line = top + row_height * static_cast<double>(rows.size());
+  constexpr double wide = 2 * width, names = 60, row_height = 32, legend_height = 26;
+  std::string legend;
+  double next = names, legend_top = 0;
+  for (auto const& shape : shapes) {
+    auto const first = std::find_if(shapes.begin(), shapes.end(), [&](auto const& other) { return other.name == shape.name; });
+    if (&*first != &shape) continue;
+    auto const length = 6.5 * static_cast<double>(shape.name.size());
+    if (next > names && next + 24 + length > wide) next = names, legend_top += legend_height;
+    legend += "<path class=\"" + escaped(shape.style) + "\" d=\"" + outline(next, legend_top + shape.top, 18, shape.height) + "\"/>" +
+              words_at(next + 24, legend_top + 16, "start", shape.name);
+    next += length + 44;
+  }
+  auto const first_row = top + legend_top, bottom_line = first_row + row_height * static_cast<double>(rows.size());
   auto const at = [&](double x) {
     auto const share = x_end > 0 ? x / x_end : 0.0;
     return names + (wide - names - right) * (std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0);
-  };
-  auto const bar = [](double x, double y, double w, double h) {  // neighbours stay apart, and short ones visible
-    return "M" + pixels(x) + " " + pixels(y) + "h" + pixels((std::max)(w - 0.5, 0.3)) + "v" + pixels(h) + "H" + pixels(x) + "z";
   };
   auto out = opening(id, title, description, bottom_line + 22, wide, "chart timeline");
   if (auto const step = round_step(x_end); x_end > 0 && std::isfinite(x_end))
     for (int i = 0; i <= 5 && i * step <= x_end * 1.0001; ++i) {
       auto const x = at(i * step);
-      out += "<path class=\"grid\" d=\"M" + pixels(x) + " " + pixels(top - 4) + "V" + pixels(bottom_line) + "\"/>" +
+      out += "<path class=\"grid\" d=\"M" + pixels(x) + " " + pixels(first_row - 4) + "V" + pixels(bottom_line) + "\"/>" +
              words_at(x, bottom_line + 15, x > wide - 40 ? "end" : "middle", label(i * step));
     }
-  auto x = names;
-  for (auto const& shape : shapes) {
-    auto const first = std::find_if(shapes.begin(), shapes.end(), [&](auto const& other) { return other.name == shape.name; });
-    if (&*first != &shape) continue;
-    out += "<path class=\"" + escaped(shape.style) + "\" d=\"" + bar(x, shape.top, 18, shape.height) + "\"/>" +
-           words_at(x + 24, 16, "start", shape.name);
-    x += 6.5 * static_cast<double>(shape.name.size()) + 44;
-  }
+  out += legend;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    auto const y = top + row_height * static_cast<double>(r);
+    auto const y = first_row + row_height * static_cast<double>(r);
     out += words_at(0, y + 16, "start", rows[r].name);
     for (std::size_t k = 0; k < shapes.size(); ++k) {
-      std::string way;
+      std::string way, tip;
       std::size_t count = 0;
-      for (auto const& [from, to, shape] : rows[r].bars)
+      for (auto const& [from, to, shape, what] : rows[r].bars)
         if (shape == k) {
-          way += bar(at(from), y + shapes[k].top, at(to) - at(from), shapes[k].height);
-          ++count;
+          way += outline(at(from), y + shapes[k].top, at(to) - at(from), shapes[k].height);
+          if (count++ == 0) tip = what;
         }
       if (count != 0)
         out += "<path class=\"" + escaped(shapes[k].style) + "\" d=\"" + way + "\"><title>" +
-               escaped(rows[r].name + ": " + shapes[k].name + ", " + std::to_string(count)) + "</title></path>";
+               escaped(rows[r].name + ": " + shapes[k].name + ", " + (tip.empty() ? std::to_string(count) : tip)) + "</title></path>";
     }
   }
   return out + "</svg>";

@@ -86,12 +86,13 @@ struct bar_row {
   struct bar {
     double from = 0, to = 0;
     std::size_t shape = 0;  ///< index of the shapes
+    std::string tip = {};   ///< of the first bar of a shape in a row; empty: how many there are
   };
   std::string name;
   std::vector<bar> bars;
 };
-/// Rows of bars over [0, x_end] of time, twice as wide as a chart, with a legend of the names of shapes above and times below. Class
-/// `timeline`.
+/// Rows of bars over [0, x_end] of time, twice as wide as a chart, with a legend of the names of shapes above, in as many lines as they
+/// need, and times below. Class `timeline`.
 [[nodiscard]] std::string bar_rows(std::string_view id, std::string_view title, std::string_view description,
                                    std::vector<bar_row> const& rows, std::vector<bar_shape> const& shapes, double x_end,
                                    std::function<std::string(double)> const& label);

@@ -27,7 +27,7 @@ std::string title_of(std::vector<std::string> const& files) {
 
 std::string counted(std::uint64_t count, std::string const& what) { return grouped(count) + " " + what + (count == 1 ? "" : "s"); }
 
-std::string many_bytes(std::int64_t bytes) { return grouped(static_cast<std::uint64_t>(bytes)) + " bytes"; }
+std::string many_bytes(std::int64_t bytes) { return counted(static_cast<std::uint64_t>(bytes), "byte"); }
 
 void add_histogram(report_data& page, std::vector<std::int64_t> const& tokens) {
   constexpr int bins = 32;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/cost/calibrated_rates.hpp>
 #include <ballast/cost/calibration.hpp>
 #include <ballast/cost/detail/relative_fit.hpp>
 
@@ -9,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <tuple>
@@ -139,6 +142,48 @@ template <std::size_t Columns>
     order.push_back(i);
   }
   return detail::fit_relatively(units, ms, order, options.folds);
+}
+
+/// @brief Finds from measured steps a factor on all modelled times, and one on the time in which layers with experts wait for the host.
+///
+/// With two factors, that the first is 1 counts as a fifth of a measured step, so that steps that are nearly alike do not decide it by
+/// their noise. Steps that wait nearly as much beside their work, and a single one, get one factor for both.
+///
+/// @param rows  measured steps; units are modelled milliseconds of work, positive, and of waiting
+/// @return factors, by non-negative least squares of relative errors; 1 without rows. If two factors would leave less than a tenth of the
+///         work, or ten times as much, one is fitted
+/// @throws invalid_input if a time is not positive, or if the measured times are not a tenth to ten times the modelled ones
+/// @par Complexity
+/// O(rows).
+/// @par Determinism
+/// The fit is in floating point, its result is rounded to thousandths.
+template <class = when_called>
+[[nodiscard]] inline step_calibration calibrate_rates(std::vector<work_timing<2>> const& rows) {
+  step_calibration out;
+  if (rows.empty()) return out;
+  std::vector<work_timing<1>> whole;
+  double least = 1, most = 0;  // waiting over work
+  for (auto const& [units, ms] : rows) {
+    whole.push_back({{units[0] + units[1]}, ms});
+    least = (std::min)(least, units[1] / units[0]);
+    most = (std::max)(most, units[1] / units[0]);
+  }
+  auto const thousandths = [](double factor) { return std::llround((std::min)(factor, 1000.0) * 1000); };
+  auto const possible = [](std::int64_t time) { return time >= 100 && time <= 10'000; };
+  if (rows.size() > 1 && most - least > 0.01 && most > 1.1 * least) {
+    std::vector<work_timing<2>> apart{{{1, 0}, 1}};  // a factor of 1 counts as a fifth of a step
+    for (int i = 0; i < 5; ++i) apart.insert(apart.end(), rows.begin(), rows.end());
+    auto const found = calibrate(apart).coefficients;
+    out = {.time = thousandths(found[0]), .sync = thousandths(found[1]), .sync_known = true};
+    if (possible(out.time)) return out;
+  }
+  out.time = out.sync = thousandths(calibrate(whole).coefficients[0]);
+  out.sync_known = false;
+  require(possible(out.time), [&] {
+    return "the measured steps take " + std::to_string(out.time) +
+           " thousandths of the modelled time: check the setting, the device and the unit, milliseconds";
+  });
+  return out;
 }
 
 }  // namespace ballast::inline v0_2

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/cost/kernel_rates.hpp>
+#include <ballast/cost/rate_fields.hpp>
 #include <ballast/cost/transformer_shape.hpp>
 
 #include <algorithm>
@@ -32,17 +33,14 @@ struct step_calibration {
 [[nodiscard]] constexpr kernel_rates calibrated(kernel_rates rates, step_calibration const& by) {
   detail::require_within("time", by.time, 100, 10'000);
   detail::require_within("sync", by.sync, 0, 1'000'000);
-  using field = std::int64_t kernel_rates::*;
-  for (field const share : {&kernel_rates::gemm, &kernel_rates::gemm_fp8, &kernel_rates::memory, &kernel_rates::link,
-                            &kernel_rates::link_to_all, &kernel_rates::network, &kernel_rates::network_to_all})
-    if (rates.*share > 0) rates.*share = (std::max)((rates.*share * 1000 + by.time / 2) / by.time, std::int64_t{1});
+  if (by.time == 1000 && by.sync == 1000) return rates;  // times that are no nanoseconds are not rounded
+  for (auto const& field : rate_fields) {
+    auto& value = rates.*field.value;
+    if (field.kind == rate_kind::share && value > 0) value = (std::max)((value * 1000 + by.time / 2) / by.time, std::int64_t{1});
+    if (field.kind == rate_kind::time) value = value / 1000 * (field.value == &kernel_rates::sync_experts ? by.sync : by.time);
+  }
   for (auto& a : rates.attention)
-    for (auto* const c : {&a.forward, &a.backward, &a.narrow_forward, &a.narrow_backward}) c->flops = c->flops / by.time * 1000;
-  for (field const ps :
-       {&kernel_rates::host, &kernel_rates::host_experts, &kernel_rates::call, &kernel_rates::call_hop, &kernel_rates::call_to_all,
-        &kernel_rates::call_dispatch, &kernel_rates::pass, &kernel_rates::send, &kernel_rates::step})
-    rates.*ps = rates.*ps / 1000 * by.time;
-  rates.sync_experts = rates.sync_experts / 1000 * by.sync;
+    for (auto const& curve : curve_fields) (a.*curve.value).flops = (a.*curve.value).flops / by.time * 1000;
   return rates;
 }
 

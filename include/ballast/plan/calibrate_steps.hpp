@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/error.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/cost/calibrate.hpp>
 #include <ballast/cost/calibrated_rates.hpp>
 #include <ballast/cost/device.hpp>
@@ -10,13 +10,8 @@
 #include <ballast/plan/time_of.hpp>
 #include <ballast/plan/training_setting.hpp>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -33,18 +28,47 @@ struct measured_step {
   double ms = 0;          ///< milliseconds of the step, positive and finite
 };
 
+/// @brief The time of a step that `time_of` computes, with calibrated rates.
+/// @param model  the shape
+/// @param on     the device
+/// @param step   the step; its measured time is not read
+/// @param by     the calibration; none by default
+/// @return milliseconds
+/// @throws invalid_input as `time_of` and `calibrated`
+template <class = when_called>
+[[nodiscard]] inline double modelled_ms(transformer const& model, device const& on, measured_step const& step,
+                                        step_calibration const& by = {}) {
+  auto with = step.with;
+  with.rates = calibrated(with.rates, by);
+  return static_cast<double>(time_of(model, step.by, on, with, step.batch).front().total()) / 1e9;
+}
+
+namespace detail {
+/// Measured steps with their modelled milliseconds: of work, and of waiting for the tokens of experts.
+template <class = when_called>
+[[nodiscard]] inline std::vector<work_timing<2>> timings_of(transformer const& model, device const& on,
+                                                            std::span<measured_step const> steps) {
+  std::vector<work_timing<2>> out;
+  for (auto step : steps) {
+    require_time(step.ms, out.size());
+    auto const all = modelled_ms(model, on, step);
+    step.with.rates.sync_experts = 0;
+    auto const work = modelled_ms(model, on, step);
+    out.push_back({{work, all - work}, step.ms});
+  }
+  return out;
+}
+}  // namespace detail
+
 /// @brief Finds from measured steps a factor on all times, and one on the time in which a layer with experts waits for the host.
 ///
 /// One step tells the first alone; it cannot change which of two settings is faster. Steps whose micro-batches differ in size tell both:
-/// how often the host reads the tokens of experts does not depend on the size. That the first is 1 then counts as a fifth of a measured
-/// step, so that steps that are nearly alike do not decide it by their noise. Of a dense model, and of steps that wait nearly as much
-/// beside their work, the first is found for both together.
+/// how often the host reads the tokens of experts does not depend on the size.
 ///
 /// @param model  the shape
 /// @param on     the device
 /// @param steps  measured steps
-/// @return both factors, by non-negative least squares of relative errors; 1 without steps. If the two together would leave less than a
-///         tenth of the work, or ten times as much, one factor is fitted
+/// @return both factors, as `calibrate_rates`; 1 without steps
 /// @throws invalid_input as `time_of`, if a time is not positive, or if the measured times are not a tenth to ten times the modelled ones
 /// @par Complexity
 /// Two calls of `time_of` for each step.
@@ -54,37 +78,26 @@ struct measured_step {
 /// This library (docs/time-model.md).
 template <class = when_called>
 [[nodiscard]] inline step_calibration calibrate_steps(transformer const& model, device const& on, std::span<measured_step const> steps) {
-  std::vector<work_timing<1>> whole;
-  std::vector<work_timing<2>> apart;
-  double least = 1, most = 0;  // waiting over work
-  for (auto const& s : steps) {
-    auto const modelled = [&](time_setting const& with) {
-      return static_cast<double>(time_of(model, s.by, on, with, s.batch).front().total()) * 1e-9;
-    };
-    auto without = s.with;
-    without.rates.sync_experts = 0;
-    auto const all = modelled(s.with), work = modelled(without);
-    whole.push_back({{all}, s.ms});
-    apart.insert(apart.end(), 5, {{work, all - work}, s.ms});
-    least = (std::min)(least, (all - work) / work);
-    most = (std::max)(most, (all - work) / work);
+  return calibrate_rates(detail::timings_of(model, on, steps));
+}
+
+/// @brief Predicts each of several measured steps by a calibration with all others.
+/// @param model  the shape
+/// @param on     the device
+/// @param steps  measured steps
+/// @return modelled milliseconds of each step; those of a single step are not calibrated
+/// @throws invalid_input as `calibrate_steps`
+/// @par Complexity
+/// Three calls of `time_of` and one fit for each step.
+template <class = when_called>
+[[nodiscard]] inline std::vector<double> leave_one_out(transformer const& model, device const& on, std::span<measured_step const> steps) {
+  auto const rows = detail::timings_of(model, on, steps);
+  std::vector<double> out;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    auto others = rows;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    out.push_back(modelled_ms(model, on, steps[i], calibrate_rates(others)));
   }
-  step_calibration out;
-  if (steps.empty()) return out;
-  auto const thousandths = [](double factor) { return std::llround((std::min)(factor, 1000.0) * 1000); };
-  auto const possible = [](std::int64_t time) { return time >= 100 && time <= 10'000; };
-  if (steps.size() > 1 && most - least > 0.01 && most > 1.1 * least) {
-    apart.push_back({{1, 0}, 1});  // a factor of 1 counts as a fifth of a step
-    auto const found = calibrate(apart).coefficients;
-    out = {.time = thousandths(found[0]), .sync = thousandths(found[1]), .sync_known = true};
-    if (possible(out.time)) return out;
-  }
-  out.time = out.sync = thousandths(calibrate(whole).coefficients[0]);
-  out.sync_known = false;
-  require(possible(out.time), [&] {
-    return "the measured steps take " + std::to_string(out.time) +
-           " thousandths of the modelled time: check the setting, the device and the unit, milliseconds";
-  });
   return out;
 }
 

@@ -82,10 +82,12 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] inline time_setting times_of(cluster const& on, model_setting const& by) {
   if (on.time) return *on.time;
-  using enum kernel_family;
-  auto const count = by.framework.count;
-  auto const family = count == tensor_count::eager ? eager : count == tensor_count::compiled ? compiled : engine;
-  return {.rates = kernels_for(on.device, family, by.kernels.fp8)};
+  auto const& framework = by.framework;
+  auto const compiled = framework.count == tensor_count::compiled;
+  auto const torch = compiled || framework.count == tensor_count::eager || framework.separate_logits;  // the last are Hugging Face's
+  auto const family = compiled ? kernel_family::compiled : torch ? kernel_family::eager : kernel_family::engine;
+  return {.rates = kernels_for(on.device, family, by.kernels.fp8),
+          .attention = torch ? attention_library::flash2 : attention_library::cudnn};
 }
 
 /// @brief Rates for layers that `time_layers` has timed.

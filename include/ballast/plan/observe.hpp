@@ -8,13 +8,17 @@
 #include <ballast/cost/calibrate.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/scaled.hpp>
+#include <ballast/footprint/layer_time.hpp>
+#include <ballast/plan/calibrate_steps.hpp>
 #include <ballast/plan/detail/timed_steps.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/recalibration.hpp>
+#include <ballast/plan/training_setting.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -146,6 +150,31 @@ class step_observer {
     };
     out.per_step = fixed(steps_.options.cost_per_step, weights[1]);
     out.per_micro_batch = fixed(steps_.options.cost_per_micro_batch, weights[2]);
+    return out;
+  }
+
+  /// @brief The times that are kept as steps of a setting, for `calibrate_steps`. Outliers under the modelled cost are left out.
+  ///
+  /// A step has the micro-batches of the rank that takes longest under the modelled cost, each with as many tokens and squares as their
+  /// mean; in a pipeline the longest one counts for each other stage too.
+  /// @param by    the setting that is trained; its micro-batches of a step are those of the plan
+  /// @param with  rates, and what else its time depends on
+  /// @return one step for each time
+  /// @par Complexity
+  /// O(micro-batches that are kept).
+  [[nodiscard]] std::vector<measured_step> steps_of(training_setting const& by, time_setting const& with) const
+    requires std::same_as<std::tuple<Terms...>, std::tuple<token_cost, full_pairs>>
+  {
+    units_type const weights{1};
+    auto const rows = steps_.equations(weights);
+    auto const stages = steps_.options.synchronisation == synchronisation::pipeline ? steps_.options.stages : 1;
+    std::vector<measured_step> out;
+    if (rows.empty()) return out;
+    for (auto const& [work, ms] : detail::without_outliers(rows, weights)) {
+      auto& step = out.emplace_back(measured_step{.by = by, .with = with, .batch = {}, .ms = ms});
+      step.by.micro_batches = std::llround(work[2] * static_cast<double>(stages)) - static_cast<std::int64_t>(stages - 1);
+      step.batch = {.tokens = std::llround(work[3] / work[2]), .squares = std::llround(work[4] / work[2]), .tiles = 0};
+    }
     return out;
   }
 
