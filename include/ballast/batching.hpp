@@ -18,6 +18,7 @@
 #include <ballast/batching/check_consecutive.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/check_unequal_batch.hpp>
+#include <ballast/batching/coarse_cost.hpp>
 #include <ballast/batching/consecutive_micro_batches.hpp>
 #include <ballast/batching/consecutive_options.hpp>
 #include <ballast/batching/deal_steps.hpp>

@@ -288,9 +288,11 @@ TEST_CASE("a device of one's own plans as the preset of the same figures does", 
     REQUIRE(o.code == 0);
     return nlohmann::json::parse(o.out)["modelled_step_ms"].get<double>();
   };
-  CHECK(times("--tflops 989.4") == times("--device h100"));
-  CHECK(times("--tflops 494.7") == 2 * times("--device h100"));
-  CHECK(times("--stages 2 --tflops 989.4 --memory 79GB --memory-bandwidth 3350GB --bandwidth 900GB") == times("--stages 2 --memory 79GB"));
+  CHECK(times("--tflops 989.4") == times("--device h100 --mfu 0.4"));  // without a memory whose rate kernels depend on
+  CHECK(times("--tflops 494.7") == 2 * times("--device h100 --mfu 0.4"));
+  CHECK(times("--tflops 989.4 --memory-bandwidth 1000GB") > times("--tflops 989.4 --memory-bandwidth 3350GB"));
+  CHECK(times("--mfu 0.4 --stages 2 --tflops 989.4 --memory 79GB --memory-bandwidth 3350GB --bandwidth 900GB") ==
+        times("--mfu 0.4 --stages 2 --memory 79GB"));
   std::string const plan = "plan f --capacity 1400 --ranks 2 ";
   check_refused(in.ballast(plan + "--stages 2 --tflops 400"), "--tflops requires --memory where stages are planned\n");
   check_refused(in.ballast(plan + "--stages 2 --tflops 400 --memory 80GB --memory-bandwidth 2TB"),

@@ -207,8 +207,10 @@ TEST_CASE("plan --gpus: a calibration of the waiting for experts changes which s
   CHECK((slow > 1.9 && slow < 2.01));
   auto const fixed = in.ballast("plan equal.txt --capacity 4096 --ranks 8 --stages 2 --tp 2 --calibration slow.toml --json").out;
   CHECK(nlohmann::json::parse(fixed)["model_plan"]["time"]["calibration"] == "slow.toml");
-  check_refused(in.ballast("plan equal.txt --capacity 4096 --ranks 8 --calibration slow.toml"),
-                "--calibration: is for --stages and --gpus without --levels, which time kernels one by one\n");
+  auto const data = in.ballast("plan equal.txt --capacity 4096 --ranks 8 --calibration slow.toml");
+  CHECK(data.out.find("; llama-3.1-8b on h100 at the rates of its kernels, calibrated by slow.toml.\n") != std::string::npos);
+  check_refused(in.ballast("plan equal.txt --capacity 4096 --ranks 8 --cost x --calibration slow.toml"),
+                "--calibration: not with --cost, which has times\n");
   check_refused(in.ballast("plan equal.txt --capacity 4096 --ranks 8 --stages 2 --kernels rates.toml --mfu 0.4"),
                 "--mfu excludes --kernels");
 }

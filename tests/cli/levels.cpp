@@ -36,7 +36,10 @@ std::vector<std::int64_t> long_context(std::size_t n) {
   return out;
 }
 
-ballast::sequence_parallel_setup const on_16{.model = ballast::transformer_preset("llama-3.1-8b"), .devices = 16};
+ballast::sequence_parallel_setup const on_16{
+    .model = ballast::transformer_preset("llama-3.1-8b"),
+    .devices = 16,
+    .kernels = ballast::time_setting{.rates = ballast::kernels_for(ballast::device_named("h100"))}};
 std::vector<std::int64_t> const halves{65536, 32768, 16384, 8192, 4096, 2048, 1024};
 std::vector<std::uint32_t> const degrees{1, 2, 4, 8, 16};
 
@@ -80,7 +83,11 @@ TEST_CASE("levels prints the exact choice and what its plan is worth", "[cli]") 
              Catch::Matchers::WithinRel(static_cast<double>(choice.time.value) / 16e9, 1e-12));
 
   auto const words = in.ballast("levels f --max-length 65536 --gpus 16").out;
-  CHECK(words.find("f: 4,000 samples on 16 GPUs; llama-3.1-8b on h100 at 38.3 % of its dense bfloat16 peak.\n") == 0);
+  CHECK(words.find(
+            "f: 4,000 samples on 16 GPUs; llama-3.1-8b on h100 at the rates of its kernels, each 1.54 times as long, as HBP measured.\n") ==
+        0);
+  CHECK(in.ballast("levels f --max-length 65536 --gpus 16 --mfu 0.383")
+            .out.find("; llama-3.1-8b on h100 at 38.3 % of its dense bfloat16 peak.\n") != std::string::npos);
   CHECK(words.find("Modelled, the plan is ") != std::string::npos);
   CHECK(words.find(" takes less time (proof: all are compared).\n") != std::string::npos);
   CHECK(got["levels"].size() <= 3);

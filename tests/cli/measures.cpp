@@ -5,7 +5,10 @@
 
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/cost/device.hpp>
+#include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/sample_time.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -97,7 +100,10 @@ TEST_CASE("pack --ranks --model orders by modelled time, and says what ranks wai
     lengths.back() = std::min(lengths.back() + std::strtoll(end, &end, 10), 16384LL);
     at = end + 1;
   }
-  auto const cost = ballast::sample_cost(ballast::transformer_preset("gpt2-xl"));
+  auto const& h100 = ballast::device_named("h100");
+  auto const cost =
+      ballast::sample_time(ballast::transformer_preset("gpt2-xl"), h100, {.rates = ballast::kernels_for(h100)}, {}, {.capacity = 16384})
+          .tokens;
   auto const idle_of = [&](std::string const& folder) {
     auto const offsets = read(folder + "/offsets.npy", 8), members = read(folder + "/members.npy", 4);
     std::vector<std::int64_t> loads;

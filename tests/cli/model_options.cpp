@@ -104,10 +104,11 @@ TEST_CASE("plan --stages: options of the model side say what the library's setti
   std::vector<std::string> seen;
   for (auto const& c : setting_cases()) {
     CAPTURE(c.options);
-    auto const run = ballast::plan_training(data, {.stages = 2, .memory = std::int64_t{2000} << 30}, model, {.hidden = c.hidden}, c.by);
+    auto const run =
+        ballast::plan_training(data, {.stages = 2, .memory = std::int64_t{2000} << 30}, model, {.mfu = 0.4, .hidden = c.hidden}, c.by);
     REQUIRE(run.status == ballast::status::feasible);
-    auto const o = in.ballast("plan f --json --capacity 512 --ranks 4 --micro-batches 4 --model qwen3-30b-a3b --stages 2 --memory 2000Gi " +
-                              c.options);
+    auto const o = in.ballast(
+        "plan f --json --capacity 512 --ranks 4 --micro-batches 4 --model qwen3-30b-a3b --stages 2 --memory 2000Gi --mfu 0.4 " + c.options);
     CAPTURE(o.out, o.err);
     REQUIRE(o.code == 0);
     auto const m = json::parse(o.out)["model_plan"];

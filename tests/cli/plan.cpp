@@ -6,11 +6,13 @@
 #include "support/lengths.hpp"
 #include "support/rounds.hpp"
 
+#include <ballast/batching/coarse_cost.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/table.hpp>
+#include <ballast/footprint/sample_time.hpp>
 #include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -53,6 +55,20 @@ plan_of_data plan_for(std::vector<std::int64_t> const& lengths, ballast::data_pl
                       ballast::cluster const& on = {}) {
   auto const cost = ballast::sample_cost(model);
   return plan_and_compare(lengths, o, cost, ms_per_unit(cost, on));
+}
+
+/// The cost that the command line takes where no share of the peak is given.
+ballast::coarse_cost time_by_kernels(std::vector<std::int64_t> const& lengths, ballast::batching_options const& o,
+                                     ballast::transformer const& model, std::string const& device = "h100") {
+  auto const& on = ballast::device_named(device);
+  return ballast::coarse_cost_of(ballast::sample_time(model, on, {.rates = ballast::kernels_for(on)}, {}, {.capacity = o.capacity}),
+                                 lengths, o);
+}
+plan_of_data plan_by_kernels(std::vector<std::int64_t> const& lengths, ballast::data_plan_options o, ballast::transformer const& model,
+                             std::string const& device = "h100") {
+  auto const cost = time_by_kernels(lengths, o.steps, model, device);
+  o.steps.cost_per_micro_batch = cost.per_micro_batch();
+  return plan_and_compare(lengths, o, cost, cost.ms_per_unit());
 }
 
 /// With stages, times and what follows from them are simulated.
@@ -103,7 +119,7 @@ TEST_CASE("plan prints the hash of the library, which tells ranks and micro-batc
     CAPTURE(options);
     hashes.push_back(hash_of(options));
     ballast::data_plan_options const o{.steps = {.capacity = 8192, .ranks = ranks, .micro_batches = micro_batches}};
-    CHECK(std::stoull(hashes.back(), nullptr, 16) == hash(ballast::plan_data(lengths, o, model).steps));
+    CHECK(std::stoull(hashes.back(), nullptr, 16) == hash(plan_by_kernels(lengths, o, model).made.steps));
     CHECK(hash_of("--model llama-3.1-8b " + options) == hashes.back());
   }
   std::ranges::sort(hashes);
@@ -114,7 +130,7 @@ TEST_CASE("plan prints the hash of the library, which tells ranks and micro-batc
   for (auto i = 0; i < 1001; ++i) mixed.push_back(static_cast<std::int64_t>(draw() % 4000) + 1);
   in.file("f", as_text(mixed));
   ballast::data_plan_options const o{.steps = {.capacity = 8192, .ranks = 4, .left_over = ballast::left_over::drop}};
-  auto const plan = ballast::plan_data(mixed, o, model).steps;
+  auto const plan = plan_by_kernels(mixed, o, model).made.steps;
   CHECK_FALSE(plan.dropped.empty());
   CHECK(std::stoull(hash_of("--ranks 4 --left-over drop"), nullptr, 16) == hash(plan));
 }
@@ -207,7 +223,9 @@ TEST_CASE("plan takes models, histograms and measured times", "[cli]") {
   ballast::data_plan_options const o{.steps = {.capacity = 8192, .ranks = 4}};
   std::string const shape = " --capacity 8192 --ranks 4 --json";
 
-  check_figures(in.ballast("plan f" + shape).out, plan_for(lengths, o, ballast::transformer_preset("llama-3.1-8b")));
+  auto const& model = ballast::transformer_preset("llama-3.1-8b");
+  check_figures(in.ballast("plan f" + shape).out, plan_by_kernels(lengths, o, model));
+  check_figures(in.ballast("plan f --mfu 0.4" + shape).out, plan_for(lengths, o, model, {.mfu = 0.4}));
   CHECK(figures(in.ballast("plan h --histogram" + shape).out) == figures(in.ballast("plan f" + shape).out));
   in.file("config.json",
           "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"num_attention_heads\": 32, "
@@ -244,7 +262,7 @@ TEST_CASE("plan prices steps and micro-batches, keeps a floor for fill, and says
     o.steps.cost_per_micro_batch = std::llround(2.25 * static_cast<double>(stages) / ms);
     o.steps.least_fill = 901;
     auto const plan = plan_and_compare(lengths, o, cost, ms);
-    auto const shape = " --capacity 512 --ranks 4 --micro-batches 3 --model gpt2-xl" +
+    auto const shape = std::string(" --capacity 512 --ranks 4 --micro-batches 3 --model gpt2-xl --mfu 0.4") +
                        (asked == 0 ? "" : " --memory 1000Gi --stages " + std::to_string(stages));
     std::string const prices = " --step-overhead-ms 40.5 --micro-batch-overhead-ms 2.25 --least-fill 0.9003 --out d";
     auto const got = in.ballast("plan f --json" + shape + prices);
@@ -273,6 +291,46 @@ TEST_CASE("plan prices steps and micro-batches, keeps a floor for fill, and says
   CHECK(in.ballast("plan two --capacity 10 --ranks 2").out.find("fewer samples than ranks") == std::string::npos);
   CHECK(in.ballast("plan f --capacity 512 --ranks 4 --micro-batches 3 --least-fill 1")
             .out.find("No plan was found that fills 100.00 % of its places") != std::string::npos);
+}
+
+TEST_CASE("plan weighs samples by kernels unless a share of the peak is given", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(19);
+  auto const lengths = random_lengths(600, 4096, draw);
+  in.file("f", as_text(lengths));
+  std::string const shape = "plan f --capacity 4096 --ranks 4 --micro-batches 3";
+  ballast::data_plan_options const o{.steps = {.capacity = 4096, .ranks = 4, .micro_batches = 3}};
+  for (auto const* const device : {"h100", "v100"}) {
+    CAPTURE(device);
+    auto const& model = ballast::transformer_preset("qwen2.5-7b");
+    auto const plan = plan_by_kernels(lengths, o, model, device);
+    auto const arguments = shape + " --model qwen2.5-7b --device " + device;
+    auto const got = in.ballast(arguments + " --json --out d");
+    check_figures(got.out, plan);
+    auto const cost = time_by_kernels(lengths, o.steps, model, device);
+    CHECK(std::stoull(nlohmann::json::parse(got.out)["hash"].get<std::string>(), nullptr, 16) == hash(plan.made.steps));
+    auto const options = nlohmann::json::parse(read_whole(in / "d/plan.json"))["options"];
+    CHECK(close(options["micro_batch_overhead_ms"], static_cast<double>(cost.per_micro_batch()) / 1e9));
+    auto const own = std::string(device) == "h100" ? "" : ", which are taken from a100";
+    CHECK(options["device"] == std::string(device) + " at the rates of its kernels" + own);
+    auto const words = in.ballast(arguments).out;
+    CHECK(words.find("; qwen2.5-7b on " + std::string(device) + " at the rates of its kernels" + own + ".\n") != std::string::npos);
+    CHECK(words.find("Times are modelled, with ") != std::string::npos);
+    CHECK(words.find(" for every micro-batch.\n") != std::string::npos);
+  }
+  auto const share = in.ballast(shape + " --mfu 0.4").out;
+  CHECK(share.find("; llama-3.1-8b on h100 at 40 % of its dense bfloat16 peak.\n") != std::string::npos);
+  CHECK(share.find("Times are modelled.\n") != std::string::npos);
+}
+
+TEST_CASE("plan counts in a larger unit where the picoseconds of all samples pass 2^61", "[cli]") {
+  scratch const in;
+  in.file("h", "length,count\n131072,40000\n700,1000\n");
+  auto const o = in.ballast("plan h --histogram --capacity 131072 --ranks 8 --model llama-3.1-405b --json");
+  CAPTURE(o.err);
+  REQUIRE(o.code == 0);
+  CHECK(number(o.out, "packs") == 40'008);  // a few of short samples
+  CHECK(number(o.out, "modelled_step_ms") > 400'000);
 }
 
 TEST_CASE("calibrate fits the H100 rows", "[cli]") {

@@ -340,9 +340,11 @@ class Costs(unittest.TestCase):
         lengths = drawn(400, 4096)
         model = ballast.transformer(COST)
         table = np.array([ballast.sample_cost(COST)(n) for n in range(4097)])
-        costs = (COST, model, ballast.sample_cost(COST), ballast.sample_cost(model), table)
-        plans = [ballast.plan_steps(lengths, capacity=4096, ranks=4, cost=c) for c in costs]
-        self.assertEqual(len({p.hash() for p in plans}), 1)
+        times = (COST, model, ballast.sample_time(COST, capacity=4096), ballast.sample_time(model, "h100", 4096))
+        for costs in (times, (ballast.sample_cost(COST), ballast.sample_cost(model), table)):
+            plans = [ballast.plan_steps(lengths, capacity=4096, ranks=4, cost=c) for c in costs]
+            self.assertEqual(len({p.hash() for p in plans}), 1)
+            self.assertEqual(len({p.cost for p in plans}), 1)
         tokens = ballast.plan_steps(lengths, capacity=4096, ranks=4, cost=ballast.token_cost())
         self.assertEqual(tokens.cost, lengths.sum())
         self.assertEqual(ballast.quadratic_cost(3, 2)(10), 230)
@@ -352,9 +354,43 @@ class Costs(unittest.TestCase):
         self.assertEqual(ballast.sample_cost(own), ballast.sample_cost(COST))
         self.assertEqual(own.parameters, 8030261248)
 
+    def test_the_time_of_a_sample_is_that_of_its_kernels(self):
+        time, flops = ballast.sample_time(COST), ballast.sample_cost(COST)
+        self.assertGreater(time(16384) / time(1024), flops(16384) / flops(1024))  # attention weighs more
+        self.assertGreater(time.per_micro_batch, 0)
+        self.assertEqual(flops.per_micro_batch, 0)
+        self.assertGreater(ballast.sample_time(COST, "a100")(1024), 2 * time(1024))
+        with self.assertRaisesRegex(ValueError, 'no device "h1000"'):
+            ballast.sample_time(COST, "h1000")
+        with self.assertRaisesRegex(ValueError, "capacity = 0 must be positive"):
+            ballast.sample_time(COST, capacity=0)
+        with self.assertRaisesRegex(ValueError, "model is neither the name of a published model nor a Transformer"):
+            ballast.sample_time([1, 2])
+
+    def test_what_a_micro_batch_takes_is_priced_unless_a_price_is_given(self):
+        lengths = drawn(400, 4096)
+        time = ballast.sample_time(COST, capacity=4096)
+        asked = {"capacity": 4096, "ranks": 4, "cost": time}
+        plan = ballast.plan_steps(lengths, **asked)
+        priced = ballast.plan_steps(lengths, cost_per_micro_batch=time.per_micro_batch, **asked)
+        free = ballast.plan_steps(lengths, cost_per_micro_batch=0, **asked)
+        self.assertEqual(plan.hash(), priced.hash())
+        self.assertEqual(plan.cost, sum(time(int(n)) for n in lengths) + len(plan.packs) * time.per_micro_batch)
+        self.assertEqual(free.cost, sum(time(int(n)) for n in lengths))
+
+    def test_data_of_years_is_counted_in_a_larger_unit(self):
+        lengths = np.full(40_000, 131_072)
+        plan = ballast.plan_steps(lengths, capacity=131_072, ranks=8, cost="llama-3.1-405b")
+        time = ballast.sample_time("llama-3.1-405b", capacity=131_072)
+        self.assertEqual(sorted(i for p in plan.packs for i in p), list(range(40_000)))
+        self.assertLess(plan.cost, 2**60)
+        self.assertGreater(time(131_072) * 40_000, 2**61)
+        with self.assertRaisesRegex(ValueError, "count costs in a larger unit"):
+            ballast.plan_steps(lengths, capacity=131_072, ranks=8, cost=time, cost_per_micro_batch=0)
+
     def test_costs_pickle(self):
         table = ballast.sample_cost([0, 5, 9])
-        for cost in (ballast.token_cost(), ballast.quadratic_cost(3, 2), ballast.sample_cost(COST), table):
+        for cost in (ballast.token_cost(), ballast.quadratic_cost(3, 2), ballast.sample_cost(COST), ballast.sample_time(COST), table):
             again = pickle.loads(pickle.dumps(cost))
             self.assertEqual(again, cost)
             self.assertEqual(again(2), cost(2))

@@ -129,5 +129,6 @@ CLI::Option* add_offload(CLI::App& command, offload_link& offload);
 
 inline constexpr auto json_help = "print one JSON object";
 inline constexpr auto layers_help = "CSV of layers with a header such as name,forward,backward,activation_bytes; - is standard input";
+inline constexpr auto share_help = "share of the device's dense peak that all work reaches; by default kernels have rates of their own";
 
 }  // namespace ballast_cli

@@ -114,9 +114,14 @@ template <class Index>
 
 /// What samples cost on a model; those in no pack count as 1, because they may be too long for any cost.
 template <class Index>
-[[nodiscard]] std::vector<std::int64_t> costs_of(std::string const& model, std::vector<std::int64_t> const& placed,
+[[nodiscard]] std::vector<std::int64_t> costs_of(pack_arguments const& arguments, std::vector<std::int64_t> const& placed,
                                                  ballast::groups<Index> const& packs) {
-  auto const cost = modelled_cost({.model = model, .mfu = {}});  // shares of time are the same on every device
+  auto const& model = arguments.model;
+  auto cost = modelled_cost({.model = model, .mfu = {}}, arguments.limits.options.capacity);
+  std::vector<std::int64_t> packed;
+  for (auto const i : packs.members) packed.push_back(placed[static_cast<std::size_t>(i)]);
+  auto const longest = packed.empty() ? 1 : *std::max_element(packed.begin(), packed.end());
+  if (longest <= std::int64_t{1} << 31) cost.count_for(packed, {.capacity = longest});
   std::vector<std::int64_t> costs(placed.size(), 1);
   auto left = (std::numeric_limits<std::int64_t>::max)() / 4;
   for (auto const i : packs.members) {
@@ -173,7 +178,7 @@ template <class Index>
     if (arguments.model.empty())
       order_for_ranks(plan.packs, {placed}, arguments.limits.capacity, arguments.ranks, o.seed);
     else
-      in_ranks->modelled_idle = order_by_cost(plan.packs, costs_of(arguments.model, placed, plan.packs), arguments.ranks, o.seed);
+      in_ranks->modelled_idle = order_by_cost(plan.packs, costs_of(arguments, placed, plan.packs), arguments.ranks, o.seed);
     in_ranks->distance = ballast::rank_distances(plan.packs, {placed}, arguments.ranks).front();
   }
   spent.plan = watch.lap();

@@ -70,7 +70,7 @@ struct plan_options {
   out.memory_bandwidth =
       add_value(command, "--memory-bandwidth", plan.memory_bandwidth, some_bytes, "bytes a second of its memory, as in 3350GB")
           ->needs(out.tflops);
-  out.mfu = add_value(command, "--mfu", plan.on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
+  out.mfu = add_value(command, "--mfu", plan.on.mfu, share, share_help);
   out.cost =
       command.add_option("--cost", plan.cost, "measured times instead of a model: from calibrate --json, or length,milliseconds rows")
           ->excludes(out.model)
@@ -114,7 +114,7 @@ void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of
             "milliseconds of a step besides its micro-batches, as for the all-reduce and the optimiser; 0 by default")
       ->excludes(of.levels);
   add_value(command, "--micro-batch-overhead-ms", plan.micro_batch_overhead_ms, milliseconds,
-            "milliseconds of a micro-batch besides its samples, as for launches; 0 by default")
+            "milliseconds of a micro-batch besides its samples, as for launches; by default what its kernels take, 0 with --mfu")
       ->excludes(of.levels);
   add_value(command, "--least-fill", plan.options.steps.least_fill, thousandths,
             "share of the capacity, as in 0.97, to fill before balance counts, where a plan can")
@@ -211,6 +211,7 @@ void read_own_device(plan_arguments& plan, plan_options const& of) {
         throw bad_input(std::string("--tflops requires ") + name +
                         (plan.asks_capacity() ? " where --capacity is auto" : " where stages are planned"));
   plan.on.device = own_device(plan.tflops, memory.value_or(0), plan.memory_bandwidth, plan.bandwidth);
+  if (plan.memory_bandwidth == 0 && !plan.on.mfu) plan.on.mfu = plan.on.utilisation();  // kernels need it
 }
 
 /// The schedule with stages, those to choose from without.
@@ -313,8 +314,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     read_schedules(plan, searched);
     auto const& given = of.model_side;
     for (auto const* const option : of.rates)
-      if (option->count() != 0 && !searched && given.stages->count() == 0)
-        throw bad_input(option->get_name() + ": is for --stages and --gpus without --levels, which time kernels one by one");
+      if (option->count() != 0 && !plan.cost.empty()) throw bad_input(option->get_name() + ": not with --cost, which has times");
     if (auto& by = plan.model_side.setting; given.zero->count() == 0 && by.framework.count == ballast::tensor_count::megatron)
       by.spread.zero = ballast::trainer_named("megatron").zero;
     if (searched)

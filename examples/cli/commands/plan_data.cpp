@@ -26,6 +26,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -288,8 +289,9 @@ struct in_words_of {
   auto const simulated = what.plans.back().bubble.has_value();
   text += simulated ? "Times are simulated, each plan with stages of its own" : "Times are modelled";
   std::string overheads;
-  for (auto const& [ms, of] :
-       {std::pair{arguments.step_overhead_ms, " for every step"}, {micro_batch_ms(arguments, cost), " for every micro-batch"}})
+  auto const of_layers = simulated && !arguments.micro_batch_overhead_ms;  // and part of the simulation
+  for (auto const& [ms, of] : {std::pair{arguments.step_overhead_ms, " for every step"},
+                               {of_layers ? 0 : micro_batch_ms(arguments, cost), " for every micro-batch"}})
     if (ms > 0) overheads += (overheads.empty() ? "" : " and ") + duration(ms) + of;
   if (!overheads.empty()) text += (simulated ? "; the choice of packs, but not these times, counts " : ", with ") + overheads;
   text += ".\n";
@@ -403,6 +405,13 @@ void keep_packs_of_steps(ballast::batching<>& steps) {
   steps.packs = std::move(kept);
 }
 
+/// A unit for samples of several measures, the first of which are tiles where a tile costs anything.
+void count_for(timed_cost& cost, ballast::sample_measures const& samples, ballast::batching_options const& o) {
+  auto const tiles = samples.column(0);
+  cost.count_for(samples.column(samples.measures() - 1), o,
+                 cost.units_per_tile > 0 ? std::accumulate(tiles.begin(), tiles.end(), std::int64_t{0}) : 0);
+}
+
 [[nodiscard]] auto row_cost_of(timed_cost const& cost) {
   return [&cost](std::span<std::int64_t const> row) -> std::int64_t { return cost(row); };
 }
@@ -416,14 +425,17 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const title = title_of(arguments.input.files);
   model_input input;
   auto const read_costs = [&] {
+    auto& shape = arguments.options.steps;
     if (arguments.model_side.stages > 1) {  // samples are dealt to pipelines
-      arguments.options.steps.synchronisation = ballast::synchronisation::pipeline;
-      arguments.options.steps.stages = arguments.model_side.stages;
+      shape.synchronisation = ballast::synchronisation::pipeline;
+      shape.stages = arguments.model_side.stages;
     }
+    auto full = shape;
+    full.capacity -= full.capacity % arguments.multiple;  // all that multiples can fill
     if (arguments.model_side.stages != 0 || arguments.chosen)
-      input = read_model(arguments.model_side, arguments.on, o, arguments.measures());
+      input = read_model(arguments.model_side, arguments.on, full, arguments.measures());
     else
-      input.cost = arguments.cost.empty() ? modelled_cost(arguments.on, arguments.measures(), arguments.model_side.setting)
+      input.cost = arguments.cost.empty() ? modelled_cost(arguments.on, arguments.measures(), arguments.model_side.setting, full.capacity)
                                           : measured_cost(arguments.cost);
   };
   auto const& wanted = arguments.degrees;
@@ -438,7 +450,7 @@ void plan_one_capacity(plan_arguments arguments) {
   if (arguments.chosen) count_longer(*arguments.chosen, lengths->counts(), arguments.options.oversize, title);
   auto const padded = arguments.multiple == 1 ? std::vector<std::int64_t>() : rounded_up(lengths->view(), arguments.multiple);
   auto const planned = several ? std::span<std::int64_t const>() : arguments.multiple == 1 ? lengths->view() : std::span(padded);
-  arguments.options.steps.capacity -= o.capacity % arguments.multiple;  // all that multiples can fill
+  arguments.options.steps.capacity -= o.capacity % arguments.multiple;
   auto const read_seconds = watch.lap();
 
   std::optional<ballast::searched_settings> found;
@@ -451,6 +463,10 @@ void plan_one_capacity(plan_arguments arguments) {
   }
   auto const search_seconds = watch.lap();
   auto const with_model = arguments.model_side.stages != 0;
+  if (several)
+    count_for(input.cost, columns->view(), o);
+  else
+    input.cost.count_for(planned, o);
   auto const& cost = input.cost;
 
   auto options = arguments.options;

@@ -8,6 +8,7 @@
 #include "report/words.hpp"
 
 #include <ballast/batching/unequal_batch.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 
 #include <algorithm>
@@ -29,10 +30,21 @@ namespace {
 struct device_kind {
   std::string name;
   std::int64_t ranks = 1, capacity = 0;
-  double ms_per_unit = 0;
+  timed_cost cost = {};
+  double ms = 0;                    ///< that one of them would take for all samples
   std::uint64_t micro_batches = 0;  ///< of all steps
   std::int64_t tokens = 0;
 };
+
+/// The cost of samples, in which each token has its share of what a full micro-batch takes beside them.
+[[nodiscard]] timed_cost cost_with_share(model_on_device const& on, std::int64_t capacity) {
+  auto out = modelled_cost(on, capacity);
+  if (!out.by_kernels) return out;
+  auto of = *out.by_kernels;
+  of.fine.tokens.linear += ballast::divide_up(std::exchange(of.fine.per_micro_batch, 0), capacity);
+  out.take(of);
+  return out;
+}
 
 /// Parses "a100:8,v100:8:4096".
 [[nodiscard]] std::vector<device_kind> device_kinds_of(plan_arguments const& arguments, std::int64_t capacity) {
@@ -47,10 +59,8 @@ struct device_kind {
                       ": expected a kind and its number of ranks, as in a100:8, or with tokens of a micro-batch, v100:8:4096");
     auto on = arguments.on;
     on.device = parts[0];
-    out.push_back({.name = parts[0],
-                   .ranks = positive("--device", parts[1]),
-                   .capacity = parts.size() == 3 ? positive("--device", parts[2]) : capacity,
-                   .ms_per_unit = modelled_cost(on).ms_per_unit});
+    auto const mine = parts.size() == 3 ? positive("--device", parts[2]) : capacity;
+    out.push_back({.name = parts[0], .ranks = positive("--device", parts[1]), .capacity = mine, .cost = cost_with_share(on, mine)});
     if (out.back().ranks > 65'536 - ranks) throw bad_input("--device: at most 65,536 ranks are planned");
     ranks += out.back().ranks;
   }
@@ -61,10 +71,18 @@ struct device_kind {
 [[nodiscard]] ballast::unequal_ranks kinds_as_ranks(std::vector<device_kind> const& kinds, double fastest) {
   ballast::unequal_ranks out;
   for (auto const& k : kinds) {
-    out.unit_time.insert(out.unit_time.end(), static_cast<std::size_t>(k.ranks), std::llround(1000 * k.ms_per_unit / fastest));
+    out.unit_time.insert(out.unit_time.end(), static_cast<std::size_t>(k.ranks), std::llround(1000 * k.ms / fastest));
     out.capacity.insert(out.capacity.end(), static_cast<std::size_t>(k.ranks), k.capacity);
   }
   return out;
+}
+
+/// Milliseconds of all samples, one after the other.
+[[nodiscard]] double ms_of(timed_cost const& cost, std::span<std::int64_t const> lengths) {
+  double units = 1;  // not 0 without samples
+  for (auto const l : lengths)
+    if (cost.fits(l)) units += static_cast<double>(cost(l));
+  return units * cost.ms_per_unit;
 }
 
 /// Consecutive samples of a random order, a step as soon as it has the tokens of a global batch.
@@ -107,13 +125,13 @@ struct kinds_plan {
                                        std::span<std::int64_t const> lengths) {
   kinds_plan out;
   out.kinds = std::move(kinds);
-  auto const fastest =
-      std::min_element(out.kinds.begin(), out.kinds.end(), [](auto const& a, auto const& b) { return a.ms_per_unit < b.ms_per_unit; });
-  out.ms = fastest->ms_per_unit / 1000;
-  auto on = arguments.on;
-  on.device = fastest->name;
-  auto const cost = modelled_cost(on);
-  auto const ranks = kinds_as_ranks(out.kinds, fastest->ms_per_unit);
+  for (auto& k : out.kinds) k.ms = ms_of(k.cost, lengths);
+  auto const fastest = std::min_element(out.kinds.begin(), out.kinds.end(), [](auto const& a, auto const& b) { return a.ms < b.ms; });
+  auto const ranks = kinds_as_ranks(out.kinds, fastest->ms);
+  auto cost = fastest->cost;
+  auto const slowest = *std::max_element(ranks.unit_time.begin(), ranks.unit_time.end());
+  cost.count_for(lengths, {.capacity = capacity, .stages = static_cast<std::uint64_t>((std::min)(slowest, std::int64_t{1} << 19))});
+  out.ms = cost.ms_per_unit / 1000;
   auto alike = ranks;
   std::fill(alike.unit_time.begin(), alike.unit_time.end(), 1);
   auto const packs =
@@ -168,10 +186,11 @@ struct kinds_plan {
 void print_kinds(plan_arguments const& arguments, kinds_plan const& plan, std::size_t samples) {
   std::int64_t tokens = 0;
   for (auto const& k : plan.kinds) tokens += k.tokens;
-  std::printf("%s: %s, %s in %s; %s, each kind at %.4g %% of its dense peak.\n\n", title_of(arguments.input.files).c_str(),
-              counted(samples, "sample").c_str(), counted(static_cast<std::uint64_t>(tokens), "token").c_str(),
-              counted(plan.steps.size(), "step").c_str(), name_of_language_part(arguments.on.model).c_str(),
-              100 * arguments.on.utilisation());
+  auto const& share = arguments.on.mfu;
+  std::printf("%s: %s, %s in %s; %s, each kind at %s.\n\n", title_of(arguments.input.files).c_str(), counted(samples, "sample").c_str(),
+              counted(static_cast<std::uint64_t>(tokens), "token").c_str(), counted(plan.steps.size(), "step").c_str(),
+              name_of_language_part(arguments.on.model).c_str(),
+              share ? formatted("%.4g %% of its dense peak", 100 * *share).c_str() : "the rates of its kernels");
   std::printf("ranks                  micro-batch  micro-batches a step  tokens of a rank  share of a rank\n");
   auto const steps = static_cast<double>((std::max)(plan.steps.size(), std::size_t{1}));
   for (auto const& k : plan.kinds) {

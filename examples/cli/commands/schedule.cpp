@@ -26,10 +26,10 @@ struct schedule_arguments {
 
 void run(schedule_arguments const& arguments) {
   auto const& method = named("--method", arguments.method, schedulers());
-  auto const model = modelled_cluster(arguments.shared.cluster);
   sample_lengths const samples(arguments.shared.input, "schedule", (std::numeric_limits<std::int64_t>::max)(), ballast::oversize::reject);
   auto const lengths = samples.view();
   if (lengths.empty()) throw bad_input(title_of(arguments.shared.input.files) + ": there are no samples to plan");
+  auto const model = modelled_cluster(arguments.shared.cluster, capacity_of(arguments.shared, lengths));
   auto const on = scheduling_of(arguments.shared, model, lengths);
   auto const plan_batch = method.start(on);
   std::string text;

@@ -15,7 +15,7 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
   add_value(command, "--batch", arguments.batch, small_positive, "samples of a global batch; 512 by default");
   add_model(command, arguments.cluster.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
   add_device(command, arguments.cluster.on.device);
-  add_value(command, "--mfu", arguments.cluster.on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
+  add_value(command, "--mfu", arguments.cluster.on.mfu, share, share_help);
   add_value(
       command, "--framework", arguments.cluster.framework,
       [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
@@ -23,8 +23,13 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
   add_value(command, "--recomputed-layers", arguments.cluster.recomputed_layers, whole<std::uint32_t, 0>,
             "layers that run their forward pass again; 0 by default");
   add_value(command, "--micro-batch-overhead-ms", arguments.cluster.micro_batch_ms, milliseconds,
-            "milliseconds of a pass besides its samples; by default the time to read the weights three times");
+            "milliseconds of a pass besides its samples; by default what its kernels take or, with --mfu, the time to read the weights "
+            "three times");
   add_value(command, "--seed", arguments.seed, from_0, "seed of methods that draw");
+}
+
+std::int64_t capacity_of(scheduling_arguments const& arguments, std::span<std::int64_t const> data) {
+  return arguments.capacity == 0 ? *std::max_element(data.begin(), data.end()) : arguments.capacity;
 }
 
 scheduling_setting scheduling_of(scheduling_arguments const& arguments, cluster_model const& model, std::span<std::int64_t const> data) {
@@ -32,13 +37,12 @@ scheduling_setting scheduling_of(scheduling_arguments const& arguments, cluster_
   if (arguments.cluster.gpus >= most)
     throw bad_input("--gpus " + std::to_string(arguments.cluster.gpus) + ": expected at most " + std::to_string(most - 1));
   scheduling_setting out;
-  auto const longest = *std::max_element(data.begin(), data.end());
-  out.options.capacity = arguments.capacity == 0 ? longest : arguments.capacity;
+  out.options.capacity = capacity_of(arguments, data);
   out.options.ranks = arguments.cluster.gpus;
   out.options.cost_per_pass = model.cost_per_pass;
   out.cost = model.cost;
   out.model = model.memory.model;
-  out.longest = longest;
+  out.longest = *std::max_element(data.begin(), data.end());
   out.seed = arguments.seed;
   out.data = data;
   out.batch = arguments.batch;

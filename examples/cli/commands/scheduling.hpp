@@ -23,6 +23,8 @@ struct scheduling_arguments {
 
 void add_scheduling(CLI::App& command, scheduling_arguments& arguments);
 
+/// Tokens of a full pass, for data of at least one sample.
+[[nodiscard]] std::int64_t capacity_of(scheduling_arguments const& arguments, std::span<std::int64_t const> data);
 /// The setting for data of at least one sample.
 [[nodiscard]] scheduling_setting scheduling_of(scheduling_arguments const& arguments, cluster_model const& model,
                                                std::span<std::int64_t const> data);

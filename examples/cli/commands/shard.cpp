@@ -25,7 +25,7 @@ void add_shard(CLI::App& app) {
   add_value(command, "--passes", asked.passes, positive, "passes of a step; 1 by default");
   add_value(command, "--memory", asked.memory, some_bytes, "bytes of a device, Ki, Mi or Gi allowed; by default what its datasheet says");
   add_device(command, asked.device);
-  add_value(command, "--mfu", asked.mfu, share, "share of the device's peak that is reached; 0.4 by default");
+  add_value(command, "--mfu", asked.mfu, share, share_help);
   command.add_flag("--mesh", asked.mesh, "also try groups of fewer ranks, each with tokens of its own");
   command.add_flag("--json", given->json, json_help);
   command.callback([given] {

@@ -6,6 +6,7 @@
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/footprint/model_degree_cost.hpp>
+#include <ballast/footprint/sample_time.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 
 }  // namespace
 
-cluster_model modelled_cluster(cluster_request const& asked) {
+cluster_model modelled_cluster(cluster_request const& asked, std::int64_t capacity) {
   auto const model = model_of(asked.on.model);
   auto const& device = device_of(asked.on.device);
   auto const mfu = asked.on.utilisation();
@@ -34,7 +35,15 @@ cluster_model modelled_cluster(cluster_request const& asked) {
                             {.utilisation = utilisation,
                              .recomputed_layers = asked.recomputed_layers,
                              .ranks = static_cast<std::int64_t>(std::bit_floor(asked.gpus))});
-  out.cost_per_pass = std::llround(1e6 * asked.micro_batch_ms.value_or(weights_ms(model, device)));
+  auto pass_ms = weights_ms(model, device);
+  if (!asked.on.mfu) {
+    auto const alone =
+        ballast::sample_time(model, device, kernels_of(asked.on), {}, {.capacity = capacity, .recomputed_layers = asked.recomputed_layers});
+    out.cost.linear = alone.tokens.linear;
+    out.cost.square = alone.tokens.quadratic;
+    pass_ms = static_cast<double>(alone.per_micro_batch) / 1e9;
+  }
+  out.cost_per_pass = std::llround(1e6 * asked.micro_batch_ms.value_or(pass_ms));
   out.memory = {.model = model,
                 .device = device,
                 .devices = static_cast<std::uint32_t>((std::min)(asked.gpus, std::uint64_t{1} << 20)),
@@ -42,7 +51,7 @@ cluster_model modelled_cluster(cluster_request const& asked) {
                 .framework = asked.framework};
   out.recomputed_layers = asked.recomputed_layers;
   out.model = name_of_language_part(asked.on.model);
-  out.device = device_in_words(asked.on.device, mfu);
+  out.device = device_in_words(asked.on);
   return out;
 }
 

@@ -20,7 +20,7 @@ struct cluster_request {
   std::uint64_t gpus = 0;
   ballast::framework framework = ballast::framework_named("fused");
   std::uint32_t recomputed_layers = 0;
-  std::optional<double> micro_batch_ms;  ///< of a pass beside its samples; none: the time to read the weights three times
+  std::optional<double> micro_batch_ms;  ///< of a pass beside its samples; none: what kernels take, or to read the weights three times
 };
 
 struct cluster_model {
@@ -31,7 +31,7 @@ struct cluster_model {
   std::string model, device;  ///< in words
 };
 
-/// Throws bad_input.
-[[nodiscard]] cluster_model modelled_cluster(cluster_request const& asked);
+/// `capacity` are the tokens of a full pass. Throws bad_input.
+[[nodiscard]] cluster_model modelled_cluster(cluster_request const& asked, std::int64_t capacity);
 
 }  // namespace ballast_cli

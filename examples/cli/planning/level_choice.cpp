@@ -106,8 +106,13 @@ level_setup::level_setup(level_request const& request) : model(name_of_language_
   cluster.devices = request.gpus;
   cluster.framework = request.framework;
   cluster.loss = request.loss;
-  if (request.on.mfu) cluster.utilisation = static_cast<std::uint32_t>(std::lround(*request.on.mfu * 1000));
-  device = device_in_words(request.on.device, cluster.utilisation / 1000.0);
+  device = device_in_words(request.on);
+  if (request.on.mfu) {
+    cluster.utilisation = static_cast<std::uint32_t>(std::lround(*request.on.mfu * 1000));
+  } else {
+    cluster.kernels = kernels_of(request.on);
+    device += ", each " + formatted("%g", static_cast<double>(cluster.kernel_time) / 1000) + " times as long, as HBP measured";
+  }
 }
 
 ballast::histogram within(ballast::histogram const& lengths, std::int64_t longest, ballast::oversize policy) {

@@ -202,13 +202,13 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
     auto cost = cost_of_layers(model, title_of({asked.layers}), on.device, static_cast<double>(asked.stages));
     return {std::move(model), std::move(cost)};
   }
-  auto cost = modelled_cost(on, measures, asked.setting);
   auto const known = model_named(on.model);
   auto const images = known.images && measures > 1;
   auto const setting = setting_for(asked.setting, shape.ranks, known.language, on.model);
   auto const by = on.mfu ? setting : overlapping(setting, asked.hidden);
   auto const time = on.mfu ? std::nullopt : std::optional(kernels_of(on, by, asked.hidden));
   ballast::cluster const devices{.device = device, .mfu = on.mfu, .time = time, .links = {}, .hidden = asked.hidden};
+  auto cost = modelled_cost(on, measures, by, shape.capacity);
   ballast::batch_shape full{
       .tokens = shape.capacity, .squares = shape.capacity * (std::min)(shape.capacity, std::int64_t{4096}), .tiles = 0};
   if (images) full.tiles = (std::max)(full.tokens / known.images->projector.tokens, std::int64_t{1});
@@ -221,9 +221,14 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
                      .shape = known.language,
                      .capacity = shape.capacity,
                      .images = images};
-  if (!images) cost.ms_per_unit *= share_of_passes(model);
-  cost.ms_per_unit /= static_cast<double>(by.spread.tensor * by.spread.context);
-  cost.ms_per_micro_batch = ms_of(model, &ballast::batch_cost::per_batch) / static_cast<double>((std::max)(asked.stages, std::uint64_t{1}));
+  cost.stages = static_cast<double>((std::max)(asked.stages, std::uint64_t{1}));
+  if (!on.mfu) {
+    cost.take({.fine = ballast::chain_cost_of(model.layers, full, model.rates)});
+  } else {
+    if (!images) cost.ms_per_unit *= share_of_passes(model);
+    cost.ms_per_unit /= static_cast<double>(by.spread.tensor * by.spread.context);
+    cost.ms_per_micro_batch = ms_of(model, &ballast::batch_cost::per_batch) / cost.stages;
+  }
   return {std::move(model), std::move(cost)};
 }
 

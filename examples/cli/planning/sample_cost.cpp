@@ -15,6 +15,7 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/table.hpp>
+#include <ballast/footprint/sample_time.hpp>
 #include <ballast/footprint/vision_language_cost.hpp>
 #include <ballast/plan/cluster.hpp>
 
@@ -120,9 +121,24 @@ struct fitted_cost {
 }  // namespace
 
 std::int64_t timed_cost::operator()(std::span<std::int64_t const> measures) const {
+  if (by_kernels && units_per_tile > 0) return by_kernels->fits(measures) ? (*by_kernels)(measures) : -1;
   if (!fits(measures.back())) return -1;
   auto const cost = ballast::checked(units_per_tile) * ballast::checked(measures.front()) + ballast::checked(units(measures.back()));
   return cost.fits() ? cost.value : -1;
+}
+
+void timed_cost::count_for(std::span<std::int64_t const> lengths, ballast::batching_options const& o, std::int64_t tiles) {
+  if (!by_kernels) return;
+  take(ballast::coarse_cost_of(by_kernels->fine, lengths, o, tiles));
+}
+
+void timed_cost::take(ballast::coarse_cost const& cost) {
+  by_kernels = cost;
+  units = [cost](std::int64_t length) { return cost(length); };
+  in_range = [cost](std::int64_t length) { return cost.fits(length); };
+  ms_per_unit = cost.ms_per_unit();
+  ms_per_micro_batch = static_cast<double>(cost.per_micro_batch()) * ms_per_unit / stages;
+  units_per_tile = cost.fine.per_tile;
 }
 
 std::string preset_or_file(std::string const& model) {
@@ -190,28 +206,53 @@ ballast::kernel_rates kernel_rates_of(model_on_device const& on, ballast::kernel
   return ballast::calibrated(rates, read_step_calibration(file_bytes(on.calibration).view(), shown_name(on.calibration)));
 }
 
-timed_cost modelled_cost(model_on_device const& on) {
-  auto const cost = ballast::sample_cost(model_of(on.model));
-  auto const mfu = on.utilisation();
-  return erased(cost, ballast::ms_per_unit(cost, {device_of(on.device), mfu}), name_of_language_part(on.model),
-                device_in_words(on.device, mfu));
+ballast::time_setting kernels_of(model_on_device const& on, ballast::model_setting const& by) {
+  auto out = ballast::times_of({.device = device_of(on.device), .mfu = {}, .time = {}, .links = {}, .hidden = {}}, by);
+  out.rates = kernel_rates_of(on, out.rates);
+  return out;
 }
 
-timed_cost modelled_cost(model_on_device const& on, std::size_t measures, ballast::model_setting const& by) {
+std::string device_in_words(model_on_device const& on) {
+  if (on.mfu) return device_in_words(on.device, *on.mfu);
+  auto const nearest = kernels_of(on).rates.nearest;
+  return on.device + " at the rates of its kernels" + (on.kernels.empty() ? "" : " in " + shown_name(on.kernels)) +
+         (on.calibration.empty() ? "" : ", calibrated by " + shown_name(on.calibration)) +
+         (nearest.empty() ? "" : ", which are taken from " + std::string(nearest));
+}
+
+timed_cost cost_of_chain(ballast::chain_cost const& chain, std::string model, std::string device) {
+  timed_cost out{.units = {}, .in_range = {}, .ms_per_unit = 0, .model = std::move(model), .device = std::move(device)};
+  out.take(ballast::coarse_cost{.fine = chain});
+  return out;
+}
+
+timed_cost modelled_cost(model_on_device const& on, std::int64_t capacity, ballast::model_setting const& by) {
+  auto const model = model_of(on.model);
+  if (!on.mfu)
+    return cost_of_chain(ballast::sample_time(model, device_of(on.device), kernels_of(on, by), by, {.capacity = capacity}),
+                         name_of_language_part(on.model), device_in_words(on));
+  auto const cost = ballast::sample_cost(model);
+  return erased(cost, ballast::ms_per_unit(cost, {.device = device_of(on.device), .mfu = on.mfu, .time = {}, .links = {}, .hidden = {}}),
+                name_of_language_part(on.model), device_in_words(on));
+}
+
+timed_cost modelled_cost(model_on_device const& on, std::size_t measures, ballast::model_setting const& by, std::int64_t capacity) {
   auto const known = model_named(on.model);
   auto const frozen = by.vision.what != ballast::trained::all || by.projector.what != ballast::trained::all;
   if (measures > 1 && !known.no_images.empty()) throw bad_input(known.no_images);
   if (frozen && !known.images) throw bad_input("--freeze: " + printable(on.model) + " has no vision tower or projector");
   if (frozen && measures == 1)
     throw bad_input("--freeze: these samples have no images; two measures are tiles and tokens, as in --columns 2,1 --capacity 9,4096");
-  if (!known.images || measures == 1) return modelled_cost(on);
+  if (!known.images || measures == 1) return modelled_cost(on, capacity, by);
   if (measures != 2)
     throw bad_input("--model " + printable(on.model) + ": reads images, so samples have two measures, tiles and tokens, not " +
                     std::to_string(measures));
+  if (!on.mfu)
+    return cost_of_chain(ballast::sample_time(*known.images, device_of(on.device), kernels_of(on, by), by, {.capacity = capacity}), on.model,
+                         device_in_words(on));
   auto const cost = ballast::sample_cost(*known.images, by);
-  auto const mfu = on.utilisation();
-  auto const ms = ballast::modelled_ms(static_cast<double>(cost.language.flops_per_unit), device_of(on.device), mfu);
-  auto out = erased(cost.language, ms, on.model, device_in_words(on.device, mfu));
+  auto const ms = ballast::modelled_ms(static_cast<double>(cost.language.flops_per_unit), device_of(on.device), *on.mfu);
+  auto out = erased(cost.language, ms, on.model, device_in_words(on));
   out.units_per_tile = cost.per_tile;
   return out;
 }

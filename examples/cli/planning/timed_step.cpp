@@ -44,8 +44,7 @@ ballast::model_setting overlapping(ballast::model_setting by, ballast::hidden_sh
 }
 
 ballast::time_setting kernels_of(model_on_device const& on, ballast::model_setting const& by, ballast::hidden_share const& hidden) {
-  auto out = ballast::times_of({.device = device_of(on.device), .mfu = {}, .time = {}, .links = {}, .hidden = {}}, by);
-  out.rates = kernel_rates_of(on, out.rates);
+  auto out = kernels_of(on, by);
   out.gradient_overlap = hidden.gradient > 0 && hidden.parameter > 0;
   return out;
 }

@@ -17,7 +17,7 @@ struct weight_request {
   std::int64_t length = 0;             ///< tokens of a sequence; 0: 4,096, or `tokens` if these are fewer
   std::int64_t passes = 1;             ///< of a step
   std::optional<std::int64_t> memory;  ///< bytes of a device; none: what its datasheet says
-  double mfu = 0.4;                    ///< share of the device's peak
+  std::optional<double> mfu;           ///< share of the device's peak; none: what its kernels reach
   bool mesh = false;                   ///< whether groups of fewer ranks are tried, too
 };
 

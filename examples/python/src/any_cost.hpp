@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/coarse_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/transformer_cost.hpp>
 
@@ -19,19 +20,26 @@ using length_table = std::shared_ptr<std::vector<std::int64_t> const>;
 
 /// Any of the cost models that Python can name.
 struct any_cost {
-  std::variant<ballast::token_cost, ballast::quadratic_cost, ballast::transformer_cost, length_table> model;
+  std::variant<ballast::token_cost, ballast::quadratic_cost, ballast::transformer_cost, length_table, ballast::coarse_cost> model;
 
   [[nodiscard]] std::int64_t operator()(std::int64_t length) const {
+    if (auto const* const k = std::get_if<ballast::coarse_cost>(&model)) return (*k)(length);
     if (auto const* const t = std::get_if<ballast::transformer_cost>(&model)) return (*t)(length);
     if (auto const* const q = std::get_if<ballast::quadratic_cost>(&model)) return (*q)(length);
     if (auto const* const table = std::get_if<length_table>(&model)) return (**table)[static_cast<std::size_t>(length)];
     return length;
   }
   [[nodiscard]] bool fits(std::int64_t length) const {
+    if (auto const* const k = std::get_if<ballast::coarse_cost>(&model)) return k->fits(length);
     if (auto const* const t = std::get_if<ballast::transformer_cost>(&model)) return t->fits(length);
     if (auto const* const q = std::get_if<ballast::quadratic_cost>(&model)) return q->fits(length);
     if (auto const* const table = std::get_if<length_table>(&model)) return length >= 0 && std::cmp_less(length, (*table)->size());
     return length >= 0;
+  }
+  /// What a micro-batch takes beside its samples.
+  [[nodiscard]] std::int64_t per_micro_batch() const {
+    auto const* const k = std::get_if<ballast::coarse_cost>(&model);
+    return k == nullptr ? 0 : k->per_micro_batch();
   }
   friend bool operator==(any_cost const& a, any_cost const& b);
 };

@@ -7,8 +7,11 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/weigh.hpp>
+#include <ballast/cost/device.hpp>
+#include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/sample_time.hpp>
 
 #include <algorithm>
 #include <tuple>
@@ -28,20 +31,39 @@ bool operator==(any_cost const& a, any_cost const& b) {
   return one != nullptr && other != nullptr ? **one == **other : a.model == b.model;
 }
 
-any_cost cost_of(cost_argument const& argument) {
+namespace {
+
+transformer const* shape_of(nb::object const& model) {
+  if (nb::isinstance<transformer>(model)) return &nb::cast<transformer const&>(model);
+  return nb::isinstance<nb::str>(model) ? &ballast::transformer_preset(nb::cast<std::string>(model)) : nullptr;
+}
+
+any_cost time_of_samples(transformer const& model, std::string const& device, std::int64_t capacity) {
+  auto const& on = ballast::device_named(device);
+  return {ballast::coarse_cost{.fine = ballast::sample_time(model, on, {.rates = ballast::kernels_for(on)}, {}, {.capacity = capacity})}};
+}
+
+}  // namespace
+
+any_cost cost_of(cost_argument const& argument, std::int64_t capacity) {
   require(!argument.is_none(), [] {
     return "cost is missing, and no cost is assumed: say what a sample costs, by the name of a model such as \"llama-3.1-8b\", "
-           "ballast.sample_cost(...), ballast.token_cost(), or an array of integers with the cost of each length";
+           "ballast.sample_time(...), ballast.token_cost(), or an array of integers with the cost of each length";
   });
   if (nb::isinstance<any_cost>(argument)) return nb::cast<any_cost>(argument);
-  if (nb::isinstance<transformer>(argument)) return {ballast::sample_cost(nb::cast<transformer const&>(argument))};
-  if (nb::isinstance<nb::str>(argument)) return {ballast::sample_cost(ballast::transformer_preset(nb::cast<std::string>(argument)))};
+  if (auto const* const model = shape_of(argument)) return time_of_samples(*model, "h100", capacity);
   integers const table(argument, "cost");
   return {std::make_shared<std::vector<std::int64_t> const>(table.copy())};
 }
 
-any_cost cost_of(cost_argument const& argument, integers const& lengths) {
-  auto cost = cost_of(argument);
+void price_micro_batches(ballast::batching_options& options, any_cost& cost, integers const& lengths) {
+  if (auto* const time = std::get_if<ballast::coarse_cost>(&cost.model); time != nullptr && options.cost_per_step == 0)
+    *time = ballast::coarse_cost_of(time->fine, lengths.range(), options);
+  options.cost_per_micro_batch = cost.per_micro_batch();
+}
+
+any_cost cost_of(cost_argument const& argument, integers const& lengths, std::int64_t capacity) {
+  auto cost = cost_of(argument, capacity);
   if (auto const* const table = std::get_if<length_table>(&cost.model); table != nullptr) {
     std::int64_t longest = 0;
     for (auto const l : lengths.range()) longest = (std::max)(longest, l);
@@ -71,12 +93,15 @@ parts parts_of(any_cost const& cost) {
     numbers = {t->per_token, t->per_pair, t->per_windowed_pair, t->window, t->causal ? 1 : 0, t->chunked ? 1 : 0, t->flops_per_unit};
   if (auto const* const q = std::get_if<ballast::quadratic_cost>(&cost.model)) numbers = {q->linear, q->quadratic};
   if (auto const* const table = std::get_if<length_table>(&cost.model)) numbers = **table;
+  if (auto const* const k = std::get_if<ballast::coarse_cost>(&cost.model))
+    numbers = {k->fine.tokens.linear, k->fine.tokens.quadratic, k->fine.per_micro_batch, k->units};
   return {cost.model.index(), numbers};
 }
 
 any_cost made_of(parts const& from) {
   auto const& [kind, n] = from;
-  require(kind <= 3 && (kind != 1 || n.size() == 2) && (kind != 2 || n.size() == 7), [] { return "this is not the state of a cost"; });
+  require(kind <= 4 && (kind != 1 || n.size() == 2) && (kind != 2 || n.size() == 7) && (kind != 4 || n.size() == 4),
+          [] { return "this is not the state of a cost"; });
   if (kind == 1) return {ballast::quadratic_cost{.linear = n[0], .quadratic = n[1]}};
   if (kind == 2)
     return {transformer_cost{.per_token = n[0],
@@ -87,6 +112,8 @@ any_cost made_of(parts const& from) {
                              .chunked = n[5] != 0,
                              .flops_per_unit = n[6]}};
   if (kind == 3) return {std::make_shared<std::vector<std::int64_t> const>(n)};
+  if (kind == 4)
+    return {ballast::coarse_cost{.fine = {.tokens = {.linear = n[0], .quadratic = n[1]}, .per_micro_batch = n[2]}, .units = n[3]}};
   return {};
 }
 
@@ -101,6 +128,9 @@ std::string name_of(any_cost const& cost) {
     return "Cost(" + std::to_string(n[0]) + " per token, " + std::to_string(n[1]) + " per pair, " + std::to_string(n[2]) +
            " per pair in windows of " + std::to_string(n[3]) + ")";
   if (kind == 3) return "Cost(of " + std::to_string(n.size()) + " lengths)";
+  if (kind == 4)
+    return "Cost(" + std::to_string(n[0]) + " ps per token, " + std::to_string(n[1]) + " per squared token, " + std::to_string(n[2]) +
+           " per micro-batch" + (n[3] == 1 ? "" : ", in units of " + std::to_string(n[3])) + ")";
   return "Cost(1 per token)";
 }
 
@@ -170,6 +200,7 @@ void bind_costs(nb::module_& m) {
   bind_transformer(m);
   nb::class_<any_cost>(m, "Cost", "What a sample costs, by its length, in integers. A cost is called: cost(4096).")
       .def("__call__", &checked, "length"_a, "The cost of a sample of that many tokens.")
+      .def_prop_ro("per_micro_batch", &any_cost::per_micro_batch, "What a micro-batch takes beside its samples; 0 unless it is known.")
       .def("__repr__", &name_of)
       .def("__eq__", [](any_cost const& a, nb::object const& b) { return nb::isinstance<any_cost>(b) && a == nb::cast<any_cost>(b); })
       .def("__hash__", [](any_cost const& a) { return std::hash<std::string>()(name_of(a)); })
@@ -183,7 +214,24 @@ void bind_costs(nb::module_& m) {
       },
       "linear"_a, "quadratic"_a, "A cost of linear * length + quadratic * length * length.");
   m.def(
-      "sample_cost", [](cost_argument const& model) { return cost_of(model); }, "model"_a,
+      "sample_time",
+      [](nb::object const& model, std::string const& device, std::int64_t capacity) {
+        auto const* const shape = shape_of(model);
+        require(shape != nullptr, [] { return "model is neither the name of a published model nor a Transformer"; });
+        return time_of_samples(*shape, device, capacity);
+      },
+      "model"_a, "device"_a = "h100", "capacity"_a = ballast::sample_time_options{}.capacity,
+      nb::sig("def sample_time(model: str | Transformer, device: str = 'h100', capacity: int = 16384) -> Cost"),
+      "The time of a sample in a model on a device, in picoseconds, by what its kernels reach; `per_micro_batch` is what a micro-batch\n"
+      "takes beside its samples. This is what cost=\"llama-3.1-8b\" means, on an h100. It is made for micro-batches of about\n"
+      "`capacity` tokens.");
+  m.def(
+      "sample_cost",
+      [](cost_argument const& model) -> any_cost {
+        if (auto const* const shape = shape_of(model)) return {ballast::sample_cost(*shape)};
+        return cost_of(model, ballast::sample_time_options{}.capacity);
+      },
+      "model"_a,
       "The exact cost of a sample in a model, in units of its FLOPs: linear in the tokens, and attention by pairs.\n\n"
       "`model` is the name of a published model, a Transformer, or an array of integers with the cost of each length.");
 }

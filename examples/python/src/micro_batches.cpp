@@ -48,7 +48,7 @@ nb::typed<nb::list, view_of<std::uint32_t>> micro_batch_list(array_like const& l
                                                              cost_argument const& cost) {
   integers const given(lengths, "lengths");
   ballast::require(exactly != 0U, [] { return "exactly = 0 must be positive, or None for as few as are found"; });
-  auto const plan = split(given, cost_of(cost, given), keys_of(together, "together"), keys_of(apart, "apart"),
+  auto const plan = split(given, cost_of(cost, given, capacity), keys_of(together, "together"), keys_of(apart, "apart"),
                           {capacity, exactly.value_or(0), at_least, multiple, equal_counts, value_named(order_words, order, "order")});
   ballast::require(plan.status == ballast::status::feasible, [&] {
     return "exactly = " + std::to_string(plan.count.value) + " micro-batches were not found for " + std::to_string(given.size()) +

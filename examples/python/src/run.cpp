@@ -30,22 +30,23 @@ std::unique_ptr<planned_run> run_of(array_like const& lengths, std::int64_t capa
                                     std::string const& key, std::uint64_t buckets, std::string const& left_over,
                                     std::string const& synchronisation, std::uint64_t stages, bool equal_micro_batches) {
   integers const given(lengths, "lengths");
-  auto const work = cost_of(cost, given);
-  run_request const request{.steps = {.capacity = capacity,
-                                      .ranks = ranks,
-                                      .micro_batches = micro_batches,
-                                      .synchronisation = value_named(synchronisation_words, synchronisation, "synchronisation"),
-                                      .stages = stages,
-                                      .left_over = value_named(left_over_words, left_over, "left_over"),
-                                      .seed = seed,
-                                      .equal_micro_batches = equal_micro_batches},
-                            .oversize = value_named(oversize_words, oversize, "oversize"),
-                            .epochs = epochs,
-                            .steps_per_epoch = steps_per_epoch,
-                            .tokens_per_step = tokens_per_step,
-                            .order = order,
-                            .key = key,
-                            .buckets = buckets};
+  auto work = cost_of(cost, given, capacity);
+  run_request request{.steps = {.capacity = capacity,
+                                .ranks = ranks,
+                                .micro_batches = micro_batches,
+                                .synchronisation = value_named(synchronisation_words, synchronisation, "synchronisation"),
+                                .stages = stages,
+                                .left_over = value_named(left_over_words, left_over, "left_over"),
+                                .seed = seed,
+                                .equal_micro_batches = equal_micro_batches},
+                      .oversize = value_named(oversize_words, oversize, "oversize"),
+                      .epochs = epochs,
+                      .steps_per_epoch = steps_per_epoch,
+                      .tokens_per_step = tokens_per_step,
+                      .order = order,
+                      .key = key,
+                      .buckets = buckets};
+  price_micro_batches(request.steps, work, given);
   return interruptible([&](std::stop_token const& stop) { return make_run(given, request, work, stop); });
 }
 

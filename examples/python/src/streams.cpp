@@ -39,7 +39,7 @@ stream stream_of(std::int64_t capacity, std::uint64_t micro_batches, cost_argume
                  std::int64_t outlier, std::int64_t delay_price, std::vector<std::int64_t> const& words) {
   ballast::outlier_options const shape{
       .micro_batches = micro_batches, .capacity = {capacity}, .deadline = deadline, .tuning = {outlier, delay_price}};
-  auto const work = cost_of(cost);
+  auto const work = cost_of(cost, capacity);
   ballast::require(!std::holds_alternative<length_table>(work.model) || std::cmp_less(capacity, std::get<length_table>(work.model)->size()),
                    [&] { return "cost lacks the costs of lengths up to capacity = " + std::to_string(capacity); });
   if (words.empty()) return stream(policy(shape, work), tokens);
