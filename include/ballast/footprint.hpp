@@ -13,6 +13,7 @@
 /// @endcode
 
 #include <ballast/footprint/activations.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/layer_tensors.hpp>
 #include <ballast/footprint/layer_time.hpp>

@@ -26,7 +26,6 @@
 #include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/bounds.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/export/deepspeed.hpp>
 #include <ballast/plan/export/describe.hpp>
@@ -44,7 +43,6 @@
 #include <ballast/plan/run_state.hpp>
 #include <ballast/plan/search_degrees.hpp>
 #include <ballast/plan/searched_settings.hpp>
-#include <ballast/plan/shortage.hpp>
 #include <ballast/plan/step_order.hpp>
 #include <ballast/plan/time_of.hpp>
 #include <ballast/plan/time_stages.hpp>

@@ -27,3 +27,4 @@
 #include <ballast/staging/offload_rules.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
+#include <ballast/staging/shortage.hpp>

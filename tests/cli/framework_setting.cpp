@@ -4,7 +4,7 @@
 
 #include <ballast/cost/layer_set.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/plan/cluster.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/plan/export/deepspeed.hpp>
 #include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/judge_setting.hpp>

@@ -4,8 +4,8 @@
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/packing/oversize.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/figures.hpp>
 
 #include "support/archetypes.hpp"

@@ -4,7 +4,7 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/plan/cluster.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/staging/chunks.hpp>
 
 #include "support/catch.hpp"

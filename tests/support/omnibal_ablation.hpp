@@ -6,10 +6,10 @@
 #include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/methods/omnibal_training.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/time_stages.hpp>
 

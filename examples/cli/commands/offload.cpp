@@ -75,7 +75,7 @@ constexpr recomputation_name recomputations[] = {
   };
   std::int64_t states = 0;
   for (auto const& l : of.model.layers) states += l.states.total();
-  auto text = name_of_language_part(asked.on.model) + " on " + device_in_words(asked.on.device, asked.on.utilisation()) + ", " +
+  auto text = name_of_language_part(asked.on.model) + " on " + device_in_words(asked.on) + ", " +
               counted(static_cast<std::uint64_t>(asked.batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(asked.length)) +
               " tokens: " + counted(of.model.layers.size(), "layer") + " with " + many_bytes(states) + " of states on a device.\nOf " +
               many_bytes(of.memory) + " of the device, activations take " + many_bytes(of.model.activations + of.model.working) + ".\n\n";
@@ -142,7 +142,8 @@ void add_offload_plan(CLI::App& app) {
   add_value(command, "--length", asked.length, positive, "tokens of a sequence")->required();
   add_value(command, "--batch", asked.batch, positive, "sequences of the micro-batch; 1 by default");
   add_device(command, asked.on.device);
-  add_value(command, "--mfu", asked.on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
+  add_value(command, "--mfu", asked.on.mfu, share,
+            "share of the device's peak that all work reaches; without it, kernels are timed one by one");
   add_value(command, "--memory", asked.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_value(command, "--host-memory", asked.options.host_memory, bytes, "bytes of the host for each device, Ki, Mi, Gi or Ti allowed")
       ->required();

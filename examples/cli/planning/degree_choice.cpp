@@ -6,8 +6,8 @@
 #include "report/progress.hpp"
 #include "report/words.hpp"
 
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_setting.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/search_degrees.hpp>
 
 #include <nlohmann/json.hpp>

@@ -7,7 +7,7 @@
 
 #include <ballast/batching/result.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/plan/cluster.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/searched_settings.hpp>
 #include <ballast/plan/training_plan.hpp>

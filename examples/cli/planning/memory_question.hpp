@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/cost/transformer.hpp>
-#include <ballast/plan/cluster.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/training_setting.hpp>
 

@@ -12,8 +12,8 @@
 #include <ballast/core/checked.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_layers.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/export/describe.hpp>
 #include <ballast/plan/training_plan.hpp>
 

@@ -9,9 +9,9 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/export/setting.hpp>

@@ -5,7 +5,7 @@
 #include "planning/model_setting.hpp"
 #include "report/words.hpp"
 
-#include <ballast/plan/cluster.hpp>
+#include <ballast/footprint/cluster.hpp>
 
 #include <limits>
 #include <utility>
@@ -33,10 +33,9 @@ model_offload plan_model_offload(offload_request const& asked) {
   auto const setting = setting_for(asked.setting, asked.ranks, shape, asked.on.model);
   if (asked.length > std::int64_t{1} << 28 || asked.batch > std::int64_t{1} << 20)
     throw bad_input("--length and --batch: at most 2^28 tokens and 2^20 sequences");
-  auto const rates = ballast::rates_of({.device = device, .mfu = asked.on.utilisation(), .time = {}, .links = {}, .hidden = {}},
-                                       setting.spread.tensor * setting.spread.data);
+  ballast::cluster const on{.device = device, .mfu = asked.on.mfu, .time = {}, .links = {}, .hidden = {}};
   model_offload out{.model = ballast::offload_model_of(
-                        shape, setting, {.tokens = asked.length * asked.batch, .squares = asked.length * asked.length * asked.batch}, rates,
+                        shape, setting, {.tokens = asked.length * asked.batch, .squares = asked.length * asked.length * asked.batch}, on,
                         asked.recomputed),
                     .memory = asked.memory.value_or(device.memory_bytes / 10 * 9),
                     .options = asked.options,

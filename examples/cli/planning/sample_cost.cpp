@@ -15,9 +15,9 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/table.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/sample_time.hpp>
 #include <ballast/footprint/vision_language_cost.hpp>
-#include <ballast/plan/cluster.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -177,7 +177,8 @@ std::string own_device(double tflops, std::int64_t memory, std::int64_t memory_b
                 .memory_bytes = memory,
                 .memory_bandwidth = memory_bandwidth,
                 .link_bandwidth = bandwidth,
-                .network_bandwidth = bandwidth / 2,  // one direction of the same link
+                .network_bandwidth = bandwidth / 2,                                                     // one direction of the same link
+                .fp8_flops = tflops < 600 ? 0 : static_cast<std::int64_t>(2 * tflops * flops_in_tera),  // as all since the H100
                 .multiprocessors = tflops < 600    ? 108
                                    : tflops < 1500 ? 132
                                                    : 148};  // of an A100, an H100, a B200
@@ -248,8 +249,8 @@ timed_cost modelled_cost(model_on_device const& on, std::size_t measures, ballas
     throw bad_input("--model " + printable(on.model) + ": reads images, so samples have two measures, tiles and tokens, not " +
                     std::to_string(measures));
   if (!on.mfu)
-    return cost_of_chain(ballast::sample_time(*known.images, device_of(on.device), kernels_of(on, by), by, {.capacity = capacity}), on.model,
-                         device_in_words(on));
+    return cost_of_chain(ballast::sample_time(*known.images, device_of(on.device), kernels_of(on, by), by, {.capacity = capacity}),
+                         on.model, device_in_words(on));
   auto const cost = ballast::sample_cost(*known.images, by);
   auto const ms = ballast::modelled_ms(static_cast<double>(cost.language.flops_per_unit), device_of(on.device), *on.mfu);
   auto out = erased(cost.language, ms, on.model, device_in_words(on));

@@ -26,7 +26,7 @@ namespace ballast_cli {
 /// Whose time is modelled, as options say it.
 struct model_on_device {
   std::string model = "llama-3.1-8b", device = "h100";
-  std::optional<double> mfu;  ///< share of the device's peak; none: what its kernels reach
+  std::optional<double> mfu;                   ///< share of the device's peak; none: what its kernels reach
   std::string kernels = {}, calibration = {};  ///< files of rates and of what measured steps say of them; empty: none
 
   [[nodiscard]] double utilisation() const { return mfu.value_or(0.4); }

@@ -7,8 +7,8 @@
 #include "report/output.hpp"
 #include "report/words.hpp"
 
-#include <ballast/plan/shortage.hpp>
 #include <ballast/staging/joint.hpp>
+#include <ballast/staging/shortage.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include "readers/file_bytes.hpp"
 
 #include <ballast/core/error.hpp>
-#include <ballast/plan/cluster.hpp>
+#include <ballast/footprint/cluster.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -17,7 +17,9 @@ namespace ballast_cli {
 std::string rates_name(timed_step const& of) {
   if (!of.kernels.empty()) return of.kernels;
   constexpr std::array<char const*, 3> kinds{"-te", "-compile", "-eager"};
-  return of.device + kinds[static_cast<std::size_t>(of.rates.family)] + (of.rates.fp8 ? "-fp8" : "-bf16");
+  auto const own = of.device.find(' ') != std::string::npos;  // a device of --tflops, which has no name to ask for
+  return (own ? std::string(of.rates.nearest) : of.device) + kinds[static_cast<std::size_t>(of.rates.family)] +
+         (of.rates.fp8 ? "-fp8" : "-bf16");
 }
 
 namespace {

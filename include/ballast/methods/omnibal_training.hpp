@@ -7,13 +7,13 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/memory.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_model.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/time_stages.hpp>
 #include <ballast/plan/training_plan.hpp>

@@ -9,13 +9,13 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/placed_measures.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/plan_data.hpp>

@@ -8,9 +8,9 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/recomputed_layers.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/plan_data.hpp>

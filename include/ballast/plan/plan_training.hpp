@@ -11,15 +11,14 @@
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/counted_stages.hpp>
 #include <ballast/plan/detail/timelines.hpp>
 #include <ballast/plan/plan_data.hpp>
-#include <ballast/plan/shortage.hpp>
 #include <ballast/plan/training_options.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_setting.hpp>
@@ -28,6 +27,7 @@
 #include <ballast/staging/joint.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
+#include <ballast/staging/shortage.hpp>
 
 #include <algorithm>
 #include <cstddef>

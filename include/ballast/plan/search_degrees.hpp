@@ -11,11 +11,11 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/degree_search.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>

@@ -5,10 +5,10 @@
 #include <ballast/core/error.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/sample_time.hpp>
 #include <ballast/packing/vector/measures.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/vector_data.hpp>
 

@@ -7,9 +7,9 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/sharding/result.hpp>

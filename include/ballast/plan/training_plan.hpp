@@ -6,9 +6,9 @@
 #include <ballast/partition/result.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/tasks.hpp>
-#include <ballast/plan/shortage.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/result.hpp>
+#include <ballast/staging/shortage.hpp>
 
 #include <cstdint>
 #include <string_view>

@@ -5,6 +5,7 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/staging/offload_layer.hpp>
@@ -38,19 +39,19 @@ struct offload_model {
 /// @param model       the shape
 /// @param by          how the model is trained, with `offload::none`
 /// @param batch       the micro-batch
-/// @param rates       rates of the device (`rates_of` a cluster)
+/// @param on          the devices
 /// @param recomputed  what layers compute again: nothing, the first set of modules (`selective`), or all
 /// @return the layers
-/// @throws invalid_input if states are already moved to the host, or as `layers_of` and `layer_evaluator`
+/// @throws invalid_input if states are already moved to the host, or as `chain_of` and `layer_evaluator`
 /// @par Complexity
 /// O(layers).
 /// @par Determinism
 /// A pure function of its arguments; all arithmetic is in integers.
 template <class = when_called>
 [[nodiscard]] inline offload_model offload_model_of(transformer const& model, model_setting const& by, batch_shape const& batch,
-                                                    layer_rates const& rates, recomputation recomputed = recomputation::none) {
+                                                    cluster const& on, recomputation recomputed = recomputation::none) {
   require(by.moved == offload::none, [] { return std::string("moved: states must not be in host memory already"); });
-  auto const all = layers_of(model, by);
+  auto const [all, rates] = chain_of(model, by, on, batch);
   auto const without = [&](offload moved) {  // what remains on the device
     auto setting = by;
     setting.moved = moved;

@@ -14,13 +14,13 @@
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/layer_time.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/timed_layers.hpp>
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/partition/min_max.hpp>
-#include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/counted_stages.hpp>
 #include <ballast/plan/detail/degree_space.hpp>
 #include <ballast/plan/plan_training.hpp>

@@ -61,7 +61,11 @@ template <class = when_called>
         for (auto const& o : l.options)
           if (o.recomputed == how) taken = o;
       };
-      if (again.what == modules) take_last(recomputation::selective);
+      if (again.what == modules) {
+        take_last(recomputation::selective);
+        auto const run_again = taken.recomputed == recomputation::none && i >= first && i < last;  // though nothing less is kept
+        if (run_again) taken = {.recomputed = recomputation::selective, .bytes = taken.bytes, .work = {}, .modules = again.modules};
+      }
       if (again.what == uniform) take_last(recomputation::full);
       if (i >= first && i < last) {
         if ((again.what == block && n < unit) || (again.what == alternate && n % unit == unit - 1)) take_last(recomputation::full);

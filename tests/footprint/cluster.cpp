@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/layer.hpp>
-#include <ballast/plan/cluster.hpp>
+#include <ballast/footprint/cluster.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
-namespace test_plan_cluster {
+namespace test_footprint_cluster {
 
 using namespace ballast;
 using ballast_test::refusal;
@@ -39,4 +39,4 @@ TEST_CASE("rates_of: a boundary takes the link that it crosses") {
   CHECK((transfer(1) == 9'000'000 && transfer(3) == 9'000'000));  // at 50 GB/s
 }
 
-}  // namespace test_plan_cluster
+}  // namespace test_footprint_cluster

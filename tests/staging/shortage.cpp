@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/plan/shortage.hpp>
+#include <ballast/staging/shortage.hpp>
 
 #include <ballast/core/random.hpp>
 #include <ballast/staging/joint.hpp>
@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace test_plan_shortage {
+namespace test_staging_shortage {
 
 namespace {
 
@@ -70,4 +70,4 @@ TEST_CASE("shortage_of: the least memory of all cuts, and a stage that needs it"
   CHECK(refusal([&] { return shortage_of(std::vector<stage_layer>(2), std::vector<std::uint64_t>{1}, 3); }) == "layers[0] has no options");
 }
 
-}  // namespace test_plan_shortage
+}  // namespace test_staging_shortage
