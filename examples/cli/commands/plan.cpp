@@ -313,8 +313,6 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     auto const searched = plan.levels.empty() && of.gpus->count() != 0;
     read_schedules(plan, searched);
     auto const& given = of.model_side;
-    for (auto const* const option : of.rates)
-      if (option->count() != 0 && !plan.cost.empty()) throw bad_input(option->get_name() + ": not with --cost, which has times");
     if (auto& by = plan.model_side.setting; given.zero->count() == 0 && by.framework.count == ballast::tensor_count::megatron)
       by.spread.zero = ballast::trainer_named("megatron").zero;
     if (searched)
