@@ -209,8 +209,7 @@ TEST_CASE("plan --gpus: a calibration of the waiting for experts changes which s
   CHECK(nlohmann::json::parse(fixed)["model_plan"]["time"]["calibration"] == "slow.toml");
   auto const data = in.ballast("plan equal.txt --capacity 4096 --ranks 8 --calibration slow.toml");
   CHECK(data.out.find("; llama-3.1-8b on h100 at the rates of its kernels, calibrated by slow.toml.\n") != std::string::npos);
-  check_refused(in.ballast("plan equal.txt --capacity 4096 --ranks 8 --cost x --calibration slow.toml"),
-                "--cost excludes --calibration");
+  check_refused(in.ballast("plan equal.txt --capacity 4096 --ranks 8 --cost x --calibration slow.toml"), "--cost excludes --calibration");
   check_refused(in.ballast("plan equal.txt --capacity 4096 --ranks 8 --stages 2 --kernels rates.toml --mfu 0.4"),
                 "--mfu excludes --kernels");
 }

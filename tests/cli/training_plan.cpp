@@ -260,7 +260,7 @@ TEST_CASE("plan --stages: the parts of a step's time add up, and are the same in
   CHECK(read_whole(in / "d/report.html")
             .find(std::string(at_rates) + " All other times of this page are those of h100 at 50 % of its dense bfloat16 peak.") !=
         std::string::npos);
-  CHECK(plan(gpt2 + "--tflops 2000 --memory-bandwidth 8TB --bandwidth 1800GB")["time"]["nearest"] == "a100");
+  CHECK(plan(gpt2 + "--tflops 2000 --memory-bandwidth 8TB --bandwidth 1800GB")["time"]["nearest"] == "b200");
   for (auto const& [more, rates, nearest] : {std::tuple{"--framework megatron", "h100-te-bf16", json()},
                                              {"--framework compiled", "h100-compile-bf16", json()},
                                              {"--framework eager --device v100", "v100-eager-bf16", json("a100")},
