@@ -28,7 +28,8 @@ int main() {
   using namespace ballast;
   bool behind = false;
   std::printf(
-      "Modelled seconds of a step, H100 by its kernels, 16 bits, fused loss, no exchange of gradients hidden.\n%-20s %-16s %5s  %-44s %8s  %-44s %8s %6s "
+      "Modelled seconds of a step, H100 by its kernels, 16 bits, fused loss, no exchange of gradients hidden.\n%-20s %-16s %5s  %-44s %8s  "
+      "%-44s %8s %6s "
       "%7s\n",
       "source", "model", "GPUs", "published", "step", "found", "step", "ratio", "search");
   for (auto const& p : ballast_test::published_settings) {
