@@ -165,6 +165,19 @@ TEST_CASE("search_degrees: bounds exclude no setting that is among the best") {
   }
 }
 
+TEST_CASE("search_degrees: a plan is no slower than chunks of equal time, which may recompute less within the same cuts") {
+  auto model = dense;
+  model.layers = 7;
+  model.vocabulary = 0;
+  auto eager = adam;
+  eager.framework = framework_named("eager");
+  search_options const o{
+      .gpus = 4, .memory = 1'000'000'000, .sequence = 4096, .global_batch = 16, .stages = {2}, .schedules = {zbv_schedule{}}};
+  auto const found = search_degrees(model, packs, o, {.mfu = 0.4}, eager);
+  REQUIRE(found.status == status::feasible);
+  for (auto const& r : found.ranked) CHECK(r.plan.time.value <= r.step);
+}
+
 TEST_CASE("search_degrees: settings fit, are valid and count all devices") {
   splitmix64 draw(7);
   std::vector<std::int64_t> lengths;
