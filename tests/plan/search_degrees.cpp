@@ -53,8 +53,23 @@ family family_of(training_setting const& s) {
   return {s.model.spread.tensor, s.model.spread.context, s.model.expert, static_cast<std::int64_t>(s.pipeline.stages)};
 }
 
+/// What kernels reach on two nodes of four devices that wait for each other, and launch layers fast.
+cluster kernels_of_two_nodes() {
+  cluster out{.device = device_named("h100")};
+  out.device.per_node = 4;
+  out.time = times_of(out, adam);
+  out.time->gradient_overlap = true;
+  auto& rates = out.time->rates;
+  rates.jitter = 50;
+  rates.host /= 100;
+  rates.host_experts /= 100;
+  rates.sync_experts /= 100;
+  return out;
+}
+
 /// The least step of each family by a search for each single setting, in which bounds exclude nothing; and the number of settings.
-std::pair<std::map<family, std::int64_t>, std::uint64_t> by_single_settings(transformer const& model, search_options const& o) {
+std::pair<std::map<family, std::int64_t>, std::uint64_t> by_single_settings(transformer const& model, search_options const& o,
+                                                                            cluster const& on, model_setting const& by) {
   std::map<family, std::int64_t> least;
   std::uint64_t settings = 0;
   for (std::int64_t const tensor : {1, 2, 4, 8})
@@ -85,7 +100,7 @@ std::pair<std::map<family, std::int64_t>, std::uint64_t> by_single_settings(tran
                   } else if (chunks > 2) {
                     continue;
                   }
-                  auto const found = detail::degree_search<transformer>(model, packs, one, two_nodes, adam).run();
+                  auto const found = detail::degree_search<transformer>(model, packs, one, on, by).run();
                   if (found.per_pack) continue;
                   settings += found.settings;
                   if (found.ranked.empty()) continue;
@@ -99,23 +114,38 @@ std::pair<std::map<family, std::int64_t>, std::uint64_t> by_single_settings(tran
 
 TEST_CASE("search_degrees: bounds exclude no setting that is among the best") {
   std::vector<any_schedule> const all{one_f_one_b_schedule{}, interleaved_schedule{}, zb1p_schedule{}, zbv_schedule{}};
+  cluster const datasheet;
+  auto const kernels = kernels_of_two_nodes();
+  auto pairs = adam, counted = adam;
+  pairs.expert_tensor = 2;
+  counted.framework = framework_named("megatron");
   struct {
     transformer const& model;
     std::int64_t gpus, memory, batch;
-  } const cases[] = {
-      {dense, 8, 60'000'000'000, 32}, {dense, 8, 5'400'000'000, 32}, {dense, 6, 5'200'000'000, 24}, {experts, 8, 5'000'000'000, 16}};
+    cluster const& on = two_nodes;
+    model_setting const& by = adam;
+  } const cases[] = {{dense, 8, 60'000'000'000, 32},
+                     {dense, 8, 5'400'000'000, 32},
+                     {dense, 6, 5'200'000'000, 24},
+                     {experts, 8, 5'000'000'000, 16},
+                     {experts, 8, 60'000'000'000, 2, two_nodes, pairs},
+                     {dense, 8, 5'400'000'000, 2, kernels},
+                     {dense, 8, 5'400'000'000, 16, kernels},
+                     {dense, 6, 60'000'000'000, 12, datasheet},
+                     {experts, 8, 60'000'000'000, 4, kernels, pairs},
+                     {experts, 8, 7'000'000'000, 8, kernels, counted}};
   for (auto const& c : cases) {
     if (ballast_test::sanitized && &c != cases + 1) continue;
     search_options o{.gpus = c.gpus, .memory = c.memory, .sequence = 4096, .global_batch = c.batch, .schedules = all};
-    auto const [least, settings] = by_single_settings(c.model, o);
+    auto const [least, settings] = by_single_settings(c.model, o, c.on, c.by);
     std::vector<std::pair<std::int64_t, family>> best;
     for (auto const& [family, step] : least) best.emplace_back(step, family);
     std::sort(best.begin(), best.end());
     REQUIRE(best.size() > 4);
     for (std::size_t const keep : {std::size_t{1}, std::size_t{4}, best.size() + 1}) {
       o.keep = keep;
-      auto const found = search_degrees(c.model, packs, o, two_nodes, adam);
-      CAPTURE(c.gpus, c.memory, keep);
+      auto const found = search_degrees(c.model, packs, o, c.on, c.by);
+      CAPTURE(c.gpus, c.memory, c.batch, c.on.mfu.has_value(), keep);
       CHECK(found.settings == settings);
       CHECK(found.settings == found.excluded + found.unfit + found.planned);
       REQUIRE(found.ranked.size() == (std::min)(keep, best.size()));
@@ -123,6 +153,8 @@ TEST_CASE("search_degrees: bounds exclude no setting that is among the best") {
       for (auto const& r : found.ranked) {
         steps.push_back(r.step);
         CHECK(least.at(family_of(r.setting)) == r.step);
+        auto const chunks = r.plan.stages.partition.boundaries.size() - 1;
+        CHECK((chunks == r.setting.pipeline.stages ? r.plan.time.value == r.step : r.plan.time.value <= r.step));
       }
       std::sort(steps.begin(), steps.end());
       for (std::size_t i = 0; i < steps.size(); ++i) least_steps.push_back(best[i].first);
@@ -131,6 +163,19 @@ TEST_CASE("search_degrees: bounds exclude no setting that is among the best") {
       if (keep == 1) CHECK(found.excluded > found.settings / 2);
     }
   }
+}
+
+TEST_CASE("search_degrees: a plan is no slower than chunks of equal time, which may recompute less within the same cuts") {
+  auto model = dense;
+  model.layers = 7;
+  model.vocabulary = 0;
+  auto eager = adam;
+  eager.framework = framework_named("eager");
+  search_options const o{
+      .gpus = 4, .memory = 1'000'000'000, .sequence = 4096, .global_batch = 16, .stages = {2}, .schedules = {zbv_schedule{}}};
+  auto const found = search_degrees(model, packs, o, {.mfu = 0.4}, eager);
+  REQUIRE(found.status == status::feasible);
+  for (auto const& r : found.ranked) CHECK(r.plan.time.value <= r.step);
 }
 
 TEST_CASE("search_degrees: settings fit, are valid and count all devices") {

@@ -182,19 +182,22 @@ class layer_evaluator {
   ///
   /// @param layers   the chain
   /// @param largest  a micro-batch of which each number is the largest of all micro-batches
+  /// @param counts   how often the chain has each layer, at least once; empty: once
   /// @throws invalid_input naming the layer that has no options or a negative cost, or that brings a sum to 2^58
-  void require_fits(std::span<layer const> layers, batch_shape const& largest) const {
+  void require_fits(std::span<layer const> layers, batch_shape const& largest, std::span<std::int64_t const> counts = {}) const {
     constexpr auto most = std::int64_t{1} << 58;
     batch_cost work, bytes;
-    for (auto const& l : layers) {
-      auto const add = [&](batch_cost& sum, batch_cost const& more) {
-        auto const both = [](std::int64_t a, std::int64_t b) { return checked(a) + checked(b); };
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      auto const& l = layers[i];
+      auto const add_times = [&](checked count, batch_cost& sum, batch_cost const& more) {
+        auto const both = [&](std::int64_t a, std::int64_t b) { return checked(a) + count * checked(b); };
         auto const token = both(sum.per_token, more.per_token), square = both(sum.per_square, more.per_square),
                    tile = both(sum.per_tile, more.per_tile), batch = both(sum.per_batch, more.per_batch);
         require(token.fits() && square.fits() && tile.fits() && batch.fits(),
                 [&] { return "layer \"" + l.name + "\" has a negative cost, or brings a sum to 2^63"; });
         sum = {token.value, square.value, tile.value, batch.value};
       };
+      auto const add = [&](batch_cost& sum, batch_cost const& more) { add_times(checked(counts.empty() ? 1 : counts[i]), sum, more); };
       auto const fits = [&](batch_cost const& cost, detail::layer_rate const& rate, char const* what) {
         require(cost.fits(largest) && rate.fits(cost(largest)),
                 [&] { return "layer \"" + l.name + "\" brings the " + what + " of the largest micro-batch to 2^58 or more"; });
@@ -219,7 +222,7 @@ class layer_evaluator {
       fits(work, time_, "nanoseconds");
       fits(bytes, bytes_, "bytes");
       batch_cost handed;
-      add(handed, l.boundary);
+      add_times(checked(1), handed, l.boundary);
       fits(handed, bytes_, "bytes");
       auto const sent = bytes_(handed(largest));
       auto const crosses = [&](link_time const& link) { return link.fits(sent) && link(sent) / 1000 < most; };

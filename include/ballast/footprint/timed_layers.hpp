@@ -24,6 +24,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -142,9 +143,7 @@ class layer_clock {
     std::vector<module_set> sets;
     for (auto const& o : options)
       if (o.recomputed == recomputation::selective && !o.modules.empty()) sets.push_back(o.modules);
-    auto const kind =
-        (has_experts(model_, which) ? 1U : 0U) + (is_windowed(model_, which) ? 2U : 0U) + (is_linear(model_, which) ? 4U : 0U);
-    auto& known = known_.kinds[kind];
+    auto& known = known_.kinds[kind_of(model_, which)];
     if (!known || known->first != sets) known.emplace(sets, linear_layer_time(model_, which, by_, on_, with_, sets, within_, units_));
     return known->second;
   }
@@ -215,19 +214,15 @@ class layer_clock {
   kernel_times& known_;
 };
 
-/// The chain of a language model, from `at` on; `whole` is the same if all were trained, and empty if all is.
+/// Layer `at` of the chain of a language model; `whole` is the same if all was trained, and null if all is.
 template <class = when_called>
-inline void time_language_model(std::vector<layer>& chain, std::size_t at, std::span<layer const> whole, transformer const& model,
-                                layer_clock<>& clock) {
-  auto const whole_at = [&](std::size_t i) { return whole.empty() ? nullptr : &whole[i]; };
-  if (model.vocabulary > 0) clock.matrix(chain[at++]);
-  for (std::int64_t l = 0; l < model.layers + model.mtp_layers; ++l, ++at) {
-    clock.layer_of_model(chain[at], (std::min)(l, model.layers - 1), whole_at(at));
-    if (l >= model.layers && model.vocabulary > 0) clock.add_head(chain[at]);
-  }
-  if (model.vocabulary == 0) return;
-  clock.add_head(chain[at], whole_at(at));
-  clock.matrix(chain[at]);
+inline void time_language_layer(layer& to, std::size_t at, layer const* whole, transformer const& model, layer_clock<>& clock) {
+  auto const l = static_cast<std::int64_t>(at) - (model.vocabulary > 0 ? 1 : 0), last = model.layers + model.mtp_layers;
+  if (l >= 0 && l < last) clock.layer_of_model(to, (std::min)(l, model.layers - 1), whole);
+  if (model.vocabulary == 0 || (l >= 0 && l < model.layers)) return;
+  if (l >= model.layers && l < last) return clock.add_head(to);
+  if (l == last) clock.add_head(to, whole);
+  clock.matrix(to);
 }
 
 /// The setting in which all is trained.
@@ -240,36 +235,55 @@ template <class = when_called>
   return by.language.what == trained::all && by.vision.what == trained::all && by.projector.what == trained::all;
 }
 
-/// Times the chain of a language model, with the times of kernels that are known.
+/// Times layers of the chain of a language model, of which `at` are the places, with the times of kernels that are known.
 template <class = when_called>
-inline void time_chain(std::vector<layer>& chain, transformer const& model, model_setting const& by, device const& on,
-                       time_setting const& with, batch_shape const& typical, std::uint64_t stages, kernel_times& known) {
-  auto const size = static_cast<std::size_t>(model.layers + model.mtp_layers + (model.vocabulary > 0 ? 2 : 0));
-  require(chain.size() == size, [&] { return sentence("the chain has ", chain.size(), " layers, that of the model has ", size); });
+inline void time_chain(std::span<layer> some, std::span<std::size_t const> at, transformer const& model, model_setting const& by,
+                       device const& on, time_setting const& with, batch_shape const& typical, std::uint64_t stages, kernel_times& known) {
   auto const whole = trains_all(by) ? std::vector<layer>{} : layers_of(model, all_trained(by));
   layer_clock<> clock(model, by, on, with, typical, stages > 1, known);
-  time_language_model(chain, 0, whole, model, clock);
+  for (std::size_t i = 0; i < some.size(); ++i) time_language_layer(some[i], at[i], whole.empty() ? nullptr : &whole[at[i]], model, clock);
 }
 
-/// Times the chain of a vision-language model, with the times of kernels that are known: of the tower, and of the language model.
+/// Times layers of the chain of a vision-language model: of the tower, and of the language model.
 template <class = when_called>
-inline void time_chain(std::vector<layer>& chain, vision_language_model const& model, model_setting const& by, device const& on,
-                       time_setting const& with, batch_shape const& typical, std::uint64_t stages, std::array<kernel_times, 2>& known) {
+inline void time_chain(std::span<layer> some, std::span<std::size_t const> at, vision_language_model const& model, model_setting const& by,
+                       device const& on, time_setting const& with, batch_shape const& typical, std::uint64_t stages,
+                       std::array<kernel_times, 2>& known) {
   auto const setting = vision_setting(by);
-  auto const computed = static_cast<std::size_t>(model.vision.computed_layers()), front = computed + 2;
-  auto const& language = model.language;
-  auto const size = front + static_cast<std::size_t>(language.layers + language.mtp_layers + (language.vocabulary > 0 ? 2 : 0));
-  require(chain.size() == size, [&] { return sentence("the chain has ", chain.size(), " layers, that of the model has ", size); });
+  auto const front = static_cast<std::size_t>(model.vision.computed_layers()) + 2;
   auto const whole = trains_all(by) ? std::vector<layer>{} : layers_of(model, all_trained(by));
   auto const n = model.vision.tokens(), pixels = (std::max)(typical.tiles, std::int64_t{1}) * n;
   batch_shape const tiles{.tokens = pixels, .squares = pixels * n, .tiles = 0};
   layer_clock<> tower(model.vision.body, setting, on, with, tiles, stages > 1, known[0], n);
-  tower.products(chain[0]);
-  for (std::size_t l = 0; l < computed; ++l)
-    tower.layer_of_model(chain[l + 1], static_cast<std::int64_t>(l), whole.empty() ? nullptr : &whole[l + 1]);
-  tower.products(chain[front - 1]);
-  layer_clock<> clock(language, by, on, with, typical, stages > 1, known[1]);
-  time_language_model(chain, front, whole, language, clock);
+  layer_clock<> clock(model.language, by, on, with, typical, stages > 1, known[1]);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    auto const place = at[i];
+    auto const* const of_whole = whole.empty() ? nullptr : &whole[place];
+    if (place >= front)
+      time_language_layer(some[i], place - front, of_whole, model.language, clock);
+    else if (place == 0 || place + 1 == front)
+      tower.products(some[i]);
+    else
+      tower.layer_of_model(some[i], static_cast<std::int64_t>(place) - 1, of_whole);
+  }
+}
+
+[[nodiscard]] inline std::size_t chain_size(transformer const& model) {
+  return static_cast<std::size_t>(model.layers + model.mtp_layers + (model.vocabulary > 0 ? 2 : 0));
+}
+[[nodiscard]] inline std::size_t chain_size(vision_language_model const& model) {
+  return static_cast<std::size_t>(model.vision.computed_layers()) + 2 + chain_size(model.language);
+}
+
+/// Times the chain of a model.
+template <class Model, class Known>
+void time_all(std::vector<layer>& chain, Model const& model, model_setting const& by, device const& on, time_setting const& with,
+              batch_shape const& typical, std::uint64_t stages, Known& known) {
+  require(chain.size() == chain_size(model),
+          [&] { return sentence("the chain has ", chain.size(), " layers, that of the model has ", chain_size(model)); });
+  std::vector<std::size_t> at(chain.size());
+  std::iota(at.begin(), at.end(), std::size_t{0});
+  time_chain(chain, at, model, by, on, with, typical, stages, known);
 }
 
 }  // namespace detail
@@ -300,7 +314,7 @@ template <class = when_called>
 inline void time_layers(std::vector<layer>& chain, transformer const& model, model_setting const& by, device const& on,
                         time_setting const& with, batch_shape const& typical, std::uint64_t stages = 1) {
   detail::kernel_times known;
-  detail::time_chain(chain, model, by, on, with, typical, stages, known);
+  detail::time_all(chain, model, by, on, with, typical, stages, known);
 }
 
 /// @brief Turns the work of a vision-language model's chain from FLOPs into time, as for a language model.
@@ -319,7 +333,7 @@ template <class = when_called>
 inline void time_layers(std::vector<layer>& chain, vision_language_model const& model, model_setting const& by, device const& on,
                         time_setting const& with, batch_shape const& typical, std::uint64_t stages = 1) {
   std::array<detail::kernel_times, 2> known;
-  detail::time_chain(chain, model, by, on, with, typical, stages, known);
+  detail::time_all(chain, model, by, on, with, typical, stages, known);
 }
 
 }  // namespace ballast::inline v0_2

@@ -133,7 +133,8 @@ template <index_type Index, class FitFor>
   auto balanced = fitted(false, true), moved = fitted(true, balanced.memory.empty());
   if (!finish(out, std::move(moved)))
     return !balanced.memory.empty() && finish(even, std::move(balanced)) ? std::move(even) : std::move(out);
-  if (balanced.stages.partition.boundaries == out.stages.partition.boundaries || !finish(even, std::move(balanced))) return std::move(out);
+  auto const same = balanced.stages.partition.boundaries == out.stages.partition.boundaries && balanced.stages.option == out.stages.option;
+  if (same || !finish(even, std::move(balanced))) return std::move(out);
   auto& bound = even.stages.partition.bottleneck.lower_bound;
   bound = (std::max)(bound, out.stages.partition.bottleneck.lower_bound);
   return even.time.value < out.time.value ? std::move(even) : std::move(out);

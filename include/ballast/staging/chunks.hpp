@@ -194,8 +194,10 @@ template <index_type Index = std::uint32_t>
   if (!options.move_cuts) {
     auto const sum = std::accumulate(time.begin(), time.end(), std::int64_t{0});
     std::vector<std::size_t> const cuts(even.boundaries.begin(), even.boundaries.end());
-    auto const planned = finish(cuts, [&](std::int64_t) { return divide_up(sum, static_cast<std::int64_t>(table.stages())); });
-    if (!planned) out.partition.status = status::unknown;
+    auto fits = true;
+    for (std::size_t s = 0; fits && s < table.stages(); ++s) fits = !oracle.lacks(s, cuts);
+    if (!fits || !finish(cuts, [&](std::int64_t) { return divide_up(sum, static_cast<std::int64_t>(table.stages())); }))
+      out.partition.status = status::unknown;
     return counted();
   }
   detail::chunk_cuts<> search(table, oracle);

@@ -17,6 +17,10 @@ namespace ballast::inline v0_2::detail {
   return m.window > 0 && m.windowed.contains(layer);
 }
 [[nodiscard]] constexpr bool is_linear(transformer const& m, std::int64_t layer) noexcept { return m.linear.layers.contains(layer); }
+/// The kind of a layer, below 8: layers of one kind have the same costs.
+[[nodiscard]] constexpr unsigned kind_of(transformer const& m, std::int64_t layer) noexcept {
+  return (has_experts(m, layer) ? 1U : 0U) + (is_windowed(m, layer) ? 2U : 0U) + (is_linear(m, layer) ? 4U : 0U);
+}
 /// Widths of linear attention: all values; queries, keys, values and the gate of the output; what all-to-alls exchange for heads.
 [[nodiscard]] constexpr std::int64_t linear_values(transformer const& m) noexcept { return m.linear.value_heads * m.linear.value_width; }
 [[nodiscard]] constexpr std::int64_t linear_inputs(transformer const& m) noexcept { return m.linear.convolved() + linear_values(m); }

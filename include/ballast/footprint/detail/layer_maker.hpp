@@ -147,7 +147,17 @@ struct layer_maker {
           .add({.bytes = by_token(masked ? tensor_bytes{.whole = model.hidden}.on(by.spread).per_token : 0)});
       trained_before = trained_before || outside.what == trained::all;
     }
-    for (std::int64_t l = 0; l < model.layers; ++l) add_transformer_layer(model, l, layers + " " + std::to_string(l), is);
+    auto behind_trained = trained_before;  // the last layer that was added
+    for (std::int64_t l = 0; l < model.layers; ++l) {
+      auto const name = layers + " " + std::to_string(l);
+      auto const alike = std::exchange(behind_trained, trained_before) == trained_before;
+      if (l > 0 && alike && kind_of(model, l) == kind_of(model, l - 1)) {
+        made.push_back(made.back());
+        made.back().name = name;
+      } else {
+        add_transformer_layer(model, l, name, is);
+      }
+    }
     auto const copy = states_of({.sharded = embedding.sharded}, by.optimizer, outside);
     auto const copied = place(states_on(copy, by.spread), by.moved).device.total();
     auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor, by.framework.count);

@@ -129,8 +129,8 @@ class degree_search {
 
   [[nodiscard]] searched_settings run() {
     std::vector<bounded> all;
-    degree_space const space(o_, language_of(model_), layers_of(model_, degrees{}.setting(by_, o_).model).size(),
-                             on_.mfu ? rates_of(on_).links.per_node : on_.device.per_node,
+    layers_ = layers_of(model_, degrees{}.setting(by_, o_).model).size();
+    degree_space const space(o_, language_of(model_), layers_, on_.mfu ? rates_of(on_).links.per_node : on_.device.per_node,
                              by_.method == context_method::ring ? std::vector<std::int64_t>{} : heads_of(model_));
     std::size_t families = 0;
     std::vector<degrees> divide, others;
@@ -188,56 +188,76 @@ class degree_search {
   /// Times from which a setting is not among the best.
   [[nodiscard]] std::int64_t limit(degrees const& at) const { return (std::min)(best_[at.family], worst_kept_); }
 
-  /// The time of all layers for one micro-batch, by TP, CP, EP and micro-batch: whatever DP and ZeRO are, it is not less.
+  /// The time of all layers for one micro-batch, by TP, CP, EP, expert TP and micro-batch: whatever DP, ZeRO and stages are, it is not
+  /// less.
   [[nodiscard]] std::int64_t bound_of(degrees const& at) {
-    auto const [known, added] = time_.try_emplace({at.tensor, at.context, at.expert, at.micro_batch});
+    auto free = at;
+    free.stages = 1;
+    free.data = o_.gpus / at.tensor;
+    free.zero = 1;
+    auto const split = at.setting(by_, o_).model.experts().expert_tensor;
+    if (free.setting(by_, o_).model.experts().expert_tensor != split) free.data = at.data;
+    auto const [known, added] = time_.try_emplace({at.tensor, at.context, at.expert, split, at.micro_batch});
     if (added) {
-      auto free = at;
-      free.data = o_.gpus / at.tensor;
-      free.zero = 1;
-      auto const& [layers, runs] = chain_for(free);
+      auto const& of = chain_for(free);
       layer_evaluator const evaluate(rates_for(free));
       auto const batch = times(mean_, at.micro_batch);
-      evaluate.require_fits(layers, times(largest_, at.micro_batch));
-      for (auto const& [first, count] : runs) {
-        auto const& l = layers[first];
+      evaluate.require_fits(of.kinds, times(largest_, at.micro_batch), of.counts);
+      for (std::size_t k = 0; k < of.kinds.size(); ++k) {
+        auto const& l = of.kinds[k];
         auto const waits = evaluate.waits(l, batch);
-        known->second += count * (evaluate(l, l.options.front(), batch).time + waits.forward + waits.backward);
+        known->second += of.counts[k] * (evaluate(l, l.options.front(), batch).time + waits.forward + waits.backward);
       }
+      known->second = no_less(known->second);
     }
     auto const step = checked(2 * known->second) * checked(at.micro_batches);
     require(step.fits(), [&] { return "a step of " + std::to_string(at.micro_batches) + " micro-batches takes 2^62 nanoseconds or more"; });
-    return bound_of(known->second, at);
+    return least_step(known->second, at);
   }
-  /// Times are rounded up by layer here and by stage there: a thousandth is more than that.
-  [[nodiscard]] static std::int64_t bound_of(std::int64_t time, degrees const& at) { return least_step(time - time / 1000, at); }
+  /// Times are rounded up by layer in bounds and by stage in plans, and tables of exchanges are interpolated there.
+  [[nodiscard]] std::int64_t no_less(std::int64_t time) const {
+    return (std::max)(time - time / 1000 - 4 * static_cast<std::int64_t>(layers_), std::int64_t{0});
+  }
 
-  /// The layers of a setting, and runs of layers that are alike: the first one, and how many.
+  /// The layers of a setting: of neighbours that are alike, the first one, its place in the chain, and how many there are.
   struct chain {
-    std::vector<layer> layers{};
-    std::vector<std::pair<std::size_t, std::int64_t>> runs{};
+    std::vector<layer> kinds{};
+    std::vector<std::size_t> first{};
+    std::vector<std::int64_t> counts{};
+
+    /// One value for each layer, of one for each kind.
+    template <class Value>
+    [[nodiscard]] std::vector<Value> each(std::vector<Value> const& of_kind) const {
+      std::vector<Value> out;
+      out.reserve(first.empty() ? 0 : first.back() + static_cast<std::size_t>(counts.back()));
+      for (std::size_t k = 0; k < counts.size(); ++k) out.insert(out.end(), static_cast<std::size_t>(counts[k]), of_kind[k]);
+      return out;
+    }
   };
   [[nodiscard]] chain const& chain_for(degrees const& at) {
     auto const by = at.setting(by_, o_).model;
-    auto const timed = !on_.mfu;  // by a share of the peak, work does not depend on the micro-batch
     auto const chain_at = [&](std::int64_t packs) {
       return chains_.try_emplace({at.tensor, at.context, at.expert, at.data, at.zero, at.stages > 1 ? -packs : packs});
     };
-    auto const [known, added] = chain_at(timed ? at.micro_batch : 0);
-    if (!added) return known->second;
-    auto& [layers, runs] = known->second;
-    if (timed) {
-      auto const [counted, is_new] = chain_at(0);  // FLOPs, whatever the micro-batch
-      if (is_new) counted->second.layers = layers_of(model_, by);
-      layers = counted->second.layers;
-      time_chain(layers, model_, by, on_.device, times_, times(mean_, at.micro_batch), at.stages,
-                 kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.micro_batch}]);
-    } else {
-      layers = layers_of(model_, by);
+    auto const [counted, is_new] = chain_at(0);  // in FLOPs, whatever the micro-batch
+    if (is_new) {
+      auto& [kinds, first, counts] = counted->second;
+      auto layers = layers_of(model_, by);
+      for (std::size_t i = 0; i < layers.size(); ++i) {
+        if (i == 0 || !layers[i].costs_as(layers[first.back()])) {
+          first.push_back(i);
+          counts.push_back(0);
+        }
+        ++counts.back();
+      }
+      for (auto const i : first) kinds.push_back(std::move(layers[i]));
     }
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      if (i == 0 || !layers[i].costs_as(layers[i - 1])) runs.push_back({i, 0});
-      ++runs.back().second;
+    if (on_.mfu) return counted->second;
+    auto const [known, added] = chain_at(at.micro_batch);
+    if (added) {
+      known->second = counted->second;
+      time_chain(known->second.kinds, known->second.first, model_, by, on_.device, times_, times(mean_, at.micro_batch), at.stages,
+                 kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.micro_batch}]);
     }
     return known->second;
   }
@@ -284,30 +304,36 @@ class degree_search {
   }
 
   void visit(degrees const& at, searched_settings& out) {
-    auto const& [layers, runs] = chain_for(at);
+    auto const& of = chain_for(at);
     auto const rates = rates_for(at);
     layer_evaluator const evaluate(rates);
     auto const mean = times(mean_, at.micro_batch), largest = times(largest_, at.micro_batch);
     auto const apart = std::holds_alternative<zbv_schedule>(at.schedule) ? 1 : at.stages;
-    auto each = stage_layers_of(layers, mean, largest, rates, apart);
+    evaluate.require_fits(of.kinds, largest, of.counts);
+    auto const kinds = stage_layers_of(of.kinds, mean, largest, rates, apart);
     std::int64_t time = 0;
-    for (auto const& l : each) time += l.time;
     step_end sum;
-    for (auto const& [first, count] : runs) {
-      auto const more = evaluate.end_of_step(layers[first]);
-      sum.exchange += count * more.exchange;
-      sum.optimizer += count * more.optimizer;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      time += of.counts[k] * kinds[k].time;
+      auto const more = evaluate.end_of_step(of.kinds[k]);
+      sum.exchange += of.counts[k] * more.exchange;
+      sum.optimizer += of.counts[k] * more.optimizer;
     }
     auto const stages = static_cast<std::int64_t>(at.stages);
     auto const least = evaluate.behind({sum.exchange / stages, sum.optimizer / stages}, never);  // of a mean stage, which hides most
-    auto end = least.exchange + least.optimizer;
-    end -= end / 1000;
-    auto bound = bound_of(time, at);
-    if (at.chunks() > 1) bound = (std::max)(bound, bound_of_chunks(each, at));
-    if (of_step(bound + end, at) >= limit(at)) {
+    auto const end = no_less(least.exchange + least.optimizer);
+    auto const may_be_best = [&](std::int64_t bound) { return of_step(bound + end, at) < limit(at); };
+    auto each = std::vector<stage_layer>{};
+    auto excluded = !may_be_best(least_step(no_less(time), at));
+    if (!excluded) {
+      each = of.each(kinds);
+      excluded = at.chunks() > 1 && !may_be_best(bound_of_chunks(each, at));
+    }
+    if (excluded) {
       ++out.excluded;
       return;
     }
+    auto const layers = of.each(of.kinds);
     auto const planned = stages_of(layers, each, at);
     if (planned.partition.status != status::feasible) {
       ++out.unfit;
@@ -319,7 +345,7 @@ class degree_search {
       slowest = (std::max)(slowest, one * at.micro_batches + before);
       before += at.chunks() == 1 && !splits(at) ? one : 0;
     }
-    if (of_step(slowest - slowest / 1000 + end, at) >= limit(at)) {
+    if (!may_be_best(no_less(slowest))) {
       ++out.excluded;
       return;
     }
@@ -339,7 +365,7 @@ class degree_search {
   }
   /// A stage runs its chunks for all micro-batches; before, the first micro-batch runs forward through the chunks in front of its first
   /// one, and at last the backward passes of one run there.
-  [[nodiscard]] static std::int64_t bound_of_chunks(std::vector<stage_layer> const& each, degrees const& at) {
+  [[nodiscard]] std::int64_t bound_of_chunks(std::vector<stage_layer> const& each, degrees const& at) const {
     std::vector<std::int64_t> time;
     time.reserve(each.size());
     for (auto const& l : each) time.push_back(l.time);
@@ -357,7 +383,7 @@ class degree_search {
           before += of;
         }
       }
-    return most - most / 1000;
+    return no_less(most);
   }
 
   Model const& model_;
@@ -366,9 +392,10 @@ class degree_search {
   cluster const& on_;
   model_setting by_;
   time_setting times_;
+  std::size_t layers_ = 0;
   using known_times = std::conditional_t<std::same_as<Model, transformer>, kernel_times, std::array<kernel_times, 2>>;
   std::map<std::array<std::int64_t, 5>, known_times> kernels_;
-  std::map<std::array<std::int64_t, 4>, std::int64_t> time_;
+  std::map<std::array<std::int64_t, 5>, std::int64_t> time_;
   std::map<std::array<std::int64_t, 6>, chain> chains_;
   std::map<std::array<std::uint64_t, 4>, chunks_in_flight> held_;
   std::vector<std::int64_t> best_;     // of each family, in nanoseconds

@@ -43,6 +43,11 @@ class chunk_oracle {
     select(stage, cuts, a, (limits_.work - budget_.spent()) / 4);
     return true;
   }
+  /// Whether a stage does not fit, however little its layers hold.
+  [[nodiscard]] bool lacks(std::size_t stage, std::vector<std::size_t> const& cuts) const {
+    auto const of = table_.measure(stage, cuts);
+    return table_.most_held(stage, of.least_of) > room_beside(stage, of);
+  }
   /// Figures of a stage, and the options of its layers.
   void fill(std::size_t stage, std::vector<std::size_t> const& cuts, staged_figures& figures, std::vector<std::uint32_t>& option) {
     auto const& a = known(stage, cuts);
@@ -69,6 +74,10 @@ class chunk_oracle {
     bool solved = false;                             // by an exact selection, or nothing is left to select
     std::vector<std::vector<std::uint32_t>> option;  // for each chunk, the options of its layers; empty: the ones that cost nothing
   };
+  /// The bytes for what layers hold.
+  [[nodiscard]] std::int64_t room_beside(std::size_t stage, auto const& of) const {
+    return (std::min)(table_.options().capacity[stage] - of.state - of.working, std::int64_t{1} << 58);
+  }
   [[nodiscard]] static std::uint32_t free_option(std::vector<memory_option> const& options) {
     std::uint32_t best = 0;
     for (std::uint32_t j = 0; j < options.size(); ++j)
@@ -92,7 +101,7 @@ class chunk_oracle {
   /// keeps; a selection within it that breaks a row is made again with this row in the sum, and at last within less memory.
   void select(std::size_t stage, std::vector<std::size_t> const& cuts, answer& out, std::uint64_t work) {
     auto const of = table_.measure(stage, cuts);
-    auto const room = (std::min)(table_.options().capacity[stage] - of.state - of.working, std::int64_t{1} << 58);
+    auto const room = room_beside(stage, of);
     std::size_t tight = 0;
     if (auto const least = table_.most_held(stage, of.least_of, &tight); least > room) {
       out = {.cost = {least - room, of.time}, .solved = true, .option = {}};
