@@ -146,9 +146,10 @@ TEST_CASE("check-config: of eight published settings of Qwen3-235B, the three ca
     auto flags = number("--tensor-model-parallel-size", row.tensor) + number("--pipeline-model-parallel-size", row.stages) +
                  number("--expert-model-parallel-size", row.expert) + number("--micro-batch-size", row.micro_batch) +
                  number("--global-batch-size", row.global_batch) + number("--seq-length", row.sequence) +
-                 "--expert-tensor-parallel-size 1 --use-distributed-optimizer --bf16 --moe-grouped-gemm "
-                 "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
-    if (row.chunks > 1) flags += number("--num-virtual-stages-per-pipeline-rank", row.chunks);
+                 "--expert-tensor-parallel-size 1 --use-distributed-optimizer --bf16 --moe-grouped-gemm ";
+    auto const all = row.stages * row.chunks, each = 96 / all;  // embedding and head take the place of a layer
+    auto const t = [](std::int64_t n) { return n == 0 ? std::string() : "t*" + std::to_string(n); };
+    flags += "--pipeline-model-parallel-layout E" + t(each - 1) + "|(" + t(each) + "|)*" + std::to_string(all - 2) + t(each - 1) + "L ";
     if (row.tensor > 1) flags += "--sequence-parallel ";
     flags +=
         has_word(row.kernels, "deepep") ? "--moe-token-dispatcher-type flex --moe-enable-deepep " : "--moe-token-dispatcher-type alltoall ";
