@@ -112,8 +112,8 @@ template <class = when_called>
   auto const link = [&](std::int64_t bandwidth, std::int64_t share) {
     return link_line{rates.send, (std::max)(detail::thousandths_of(bandwidth, share), std::int64_t{1}) * by.spread.tensor};
   };
-  constexpr std::int64_t adam = 36;  // bytes of a parameter's update in `layer::updated`
-  return {.work_per_ms = slower(time_units(by) * 1'000'000'000),
+  constexpr std::int64_t adam = 36;                                  // bytes of a parameter's update in `layer::updated`
+  return {.work_per_ms = slower(time_units(by) * 1000) * 1'000'000,  // so that a nanosecond is a whole number of units
           .links = links.inside == 0 ? fabric{}
                                      : fabric{.per_node = links.per_node,
                                               .inside = link(links.inside, rates.link),

@@ -109,8 +109,8 @@ template <class = when_called>
       sum.updated += of.updated;
       taken.work = taken.work + option.work;
       taken.bytes = taken.bytes + option.bytes;
-      if (of.pace != layer_pace{}) {
-        sum.pace.step += of.pace.step;
+      sum.pace.step += of.pace.step;
+      if (of.pace != layer_pace{.step = of.pace.step}) {
         auto at = std::find_if(stage.paced.begin(), stage.paced.end(), [&](auto const& p) {
           return p.of.pace == of.pace && p.of.forward == of.forward && p.of.backward == of.backward;
         });
