@@ -22,7 +22,8 @@ namespace {
 
 struct result : ballast_test::timed_result {
   ballast_test::timed_question asked;
-  double simple;  ///< tokens per second and GPU by the simple count
+  double planned;  ///< tokens per second and GPU by a simulated step with the same kernels
+  double simple;   ///< tokens per second and GPU by the simple count
   [[nodiscard]] double simple_error() const { return simple / row.measured - 1; }
 };
 
@@ -38,7 +39,10 @@ std::vector<result> results() {
   for (auto const& row : ballast_test::published_times()) {
     auto asked = ballast_test::question_of(row);
     auto const simple = simple_count(asked);
-    out.push_back({ballast_test::timed(row), std::move(asked), simple});
+    auto const judged =
+        ballast::judge_setting(asked.model, asked.by, {.device = asked.on, .mfu = {}, .time = asked.with, .links = {}, .hidden = {}});
+    auto const planned = asked.tokens_per_second(judged.time.value * 1000);
+    out.push_back({ballast_test::timed(row), std::move(asked), planned, simple});
   }
   return out;
 }
@@ -84,11 +88,11 @@ void print_errors(char const* name, std::vector<result> const& rows, Chosen cons
   std::printf("\n");
 }
 
-double ranks(std::vector<result const*> const& rows, bool simple) {
+double ranks(std::vector<result const*> const& rows, double result::* by) {
   std::vector<double> measured, modelled;
   for (auto const* r : rows) {
     measured.push_back(r->row.measured);
-    modelled.push_back(simple ? r->simple : r->modelled);
+    modelled.push_back(r->*by);
   }
   return ballast_test::rank_correlation(measured, modelled);
 }
@@ -164,12 +168,13 @@ int main() {
     if (!r.row.group->sweep.empty()) sweeps[r.row.group->sweep].push_back(&r);
     groups[r.row.group->name].push_back(&r);
   }
-  std::printf("\nSpearman's rank correlation with what was measured\n%-14s %4s %7s %8s\n", "", "rows", "simple", "time_of");
+  std::printf("\nSpearman's rank correlation with what was measured\n%-14s %4s %7s %8s %9s\n", "", "rows", "simple", "time_of",
+              "simulated");
   for (auto const* all : {&sweeps, &groups})
     for (auto const& [name, of] : *all)
       if (of.size() > 2)
-        std::printf("%-14.*s %4zu %+7.2f %+8.2f\n", static_cast<int>(name.size()), name.data(), of.size(), ranks(of, true),
-                    ranks(of, false));
+        std::printf("%-14.*s %4zu %+7.2f %+8.2f %+9.2f\n", static_cast<int>(name.size()), name.data(), of.size(),
+                    ranks(of, &result::simple), ranks(of, &result::modelled), ranks(of, &result::planned));
 
   std::printf(
       "\nCalibrated with no, one, two, two rows of a sweep with different micro-batches, and all but one: median error of the others in "
