@@ -128,8 +128,8 @@ template <class = when_called>
 
 /// @brief The layers of a model, and the rates that turn their work into time.
 struct rated_chain {
-  std::vector<layer> layers{};
-  layer_rates rates{};
+  std::vector<layer> layers{};  ///< first to last
+  layer_rates rates{};          ///< what a unit of their work is
 };
 
 namespace detail {

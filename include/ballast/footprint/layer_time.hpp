@@ -338,13 +338,14 @@ struct device_parameters {
   std::int64_t experts = 0;  ///< of routed experts
 };
 /// @brief The parameters of a layer on one device. @param model the shape @param layer 0 … layers - 1 @param by degrees
+/// @return both numbers, each share rounded up
 template <class = when_called>
 [[nodiscard]] constexpr device_parameters parameters_on_device(transformer const& model, std::int64_t layer, model_setting const& by) {
   auto const groups = layer_parameter_groups(model, layer);
   auto const split = by.experts();
   return {divide_up(groups.sharded, by.spread.tensor) + groups.replicated, divide_up(groups.experts, split.expert * split.expert_tensor)};
 }
-/// @brief The ranks that have the same experts. @param by degrees
+/// @brief The ranks that have the same experts. @param by degrees @return how many, and how far apart
 [[nodiscard]] constexpr rank_group expert_group(model_setting const& by) noexcept {
   auto const split = by.experts();
   auto const apart = split.expert * split.expert_tensor;
