@@ -214,4 +214,47 @@ TEST_CASE("plan --gpus: a calibration of the waiting for experts changes which s
                 "--mfu excludes --kernels");
 }
 
+TEST_CASE("levels: a calibration makes all times longer alike, and levels with times refuse it") {
+  scratch const in;
+  in.file("slow.toml", "time = 2000\n");
+  in.file("f", "131072\n4000\n3000\n2000\n1000\n500\n");
+  auto const levels = [&](std::string const& more) {
+    auto const o = in.ballast("levels f --max-length 131072 --gpus 32 --json " + more);
+    CAPTURE(o.err);
+    REQUIRE(o.code == 0);
+    return nlohmann::json::parse(o.out);
+  };
+  auto const plain = levels(""), slow = levels("--calibration slow.toml");
+  REQUIRE(plain["levels"].size() == slow["levels"].size());
+  for (std::size_t i = 0; i < plain["levels"].size(); ++i) {
+    auto const &of = plain["levels"][i], &twice = slow["levels"][i];
+    CHECK((of["length"] == twice["length"] && of["sp"] == twice["sp"]));
+    for (auto const* part : {"pack", "token", "square"})
+      CHECK(std::fabs(twice["picoseconds"][part].get<double>() - 2 * of["picoseconds"][part].get<double>()) <=
+            0.002 * of["picoseconds"][part].get<double>() + 2);
+  }
+  in.file("levels.json", plain.dump());
+  auto const plan = std::string("plan f --levels levels.json --gpus 32 ");
+  for (auto const* more : {"--calibration slow.toml", "--mfu 0.3"})
+    check_refused(
+        in.ballast(plan + more),
+        "levels.json: its levels have times, which --mfu, --kernels and --calibration do not change; give them to ballast levels\n");
+  CHECK(in.ballast(plan + "--device a100").out.find("llama-3.1-8b on h100 at the rates of its kernels, each 1.54") != std::string::npos);
+}
+
+TEST_CASE("kernels: what is not read or not timed is said") {
+  scratch const in;
+  in.file("slow.toml", "time = 2000\n");
+  in.file("f", "1000\n2000\n");
+  in.file("eight.sh", "torchrun pretrain_gpt.py --seq-length 4096 --micro-batch-size 1 --global-batch-size 8 --bf16 --fp8-format hybrid\n");
+  check_refused(in.ballast("plan f --capacity 4096 --ranks 2 --tflops 989 --calibration slow.toml"),
+                "--calibration: with --tflops, kernels are timed where --memory-bandwidth is given\n");
+  check_refused(in.ballast("plan f --capacity 4096 --ranks 2 --tflops 989 --bandwidth 900"),
+                "--bandwidth 900: expected at least 1MB a second, as in 900GB\n");
+  check_refused(in.ballast("check-config eight.sh --gpus 8 --model llama-3.1-8b --device a100 --calibration slow.toml"),
+                "--calibration: no kernels are timed here: the device \"a100\" has no 8-bit matrix products: choose bf16\n");
+  auto const long_one = in.ballast("memory llama-3.1-8b --framework megatron --tokens 20000000 --ranks 8");
+  CHECK(long_one.out.find("  recompute all layers: 83,973,120,000,000 bytes less\n") != std::string::npos);
+}
+
 }  // namespace test_cli_kernel_rates

@@ -68,7 +68,8 @@ void add_levels(CLI::App& app) {
             "samples that no pack can hold: reject, set-aside, truncate or split");
   add_model(command, request.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
   add_device(command, request.on.device);
-  add_value(command, "--mfu", request.on.mfu, share, share_help);
+  auto* const mfu = add_value(command, "--mfu", request.on.mfu, share, share_help);
+  for (auto* const rates : add_rates(command, request.on.kernels, request.on.calibration)) rates->excludes(mfu);
   auto* const framework = add_value(
       command, "--framework", request.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
       "how large activations are: hbp (default), fused, megatron, eager, compiled or chunkflow");

@@ -17,6 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -81,8 +82,10 @@ struct memory_arguments {
   if (!of.changes.empty()) text += "\nOn the same devices, most is saved by:\n";
   for (std::size_t i = 0; i < of.changes.size() && i < shown_changes; ++i) {
     auto const& c = of.changes[i];
-    text += "  " + c.what + ": " + many_bytes(c.saved) + " less; the modelled step takes " +
-            formatted("%.1f %% ", 100 * (c.slower < 0 ? -c.slower : c.slower)) + (c.slower < 0 ? "less" : "more") + "\n";
+    text += "  " + c.what + ": " + many_bytes(c.saved) + " less";
+    if (c.slower)
+      text += "; the modelled step takes " + formatted("%.1f %% ", 100 * std::fabs(*c.slower)) + (*c.slower < 0 ? "less" : "more");
+    text += "\n";
   }
   return text;
 }
@@ -90,7 +93,10 @@ struct memory_arguments {
 [[nodiscard]] nlohmann::ordered_json memory_json(ballast::training_setting const& by, memory_answer const& of) {
   auto stages = nlohmann::ordered_json::array(), changes = nlohmann::ordered_json::array();
   for (auto const& s : of.stages) stages.push_back(ballast_cli::to_json(s));
-  for (auto const& c : of.changes) changes.push_back({{"change", c.what}, {"saved_bytes", c.saved}, {"slower", c.slower}});
+  for (auto const& c : of.changes) {
+    changes.push_back({{"change", c.what}, {"saved_bytes", c.saved}, {"slower", nullptr}});
+    if (c.slower) changes.back()["slower"] = *c.slower;
+  }
   auto const peak = ballast::largest_of(of.stages).peak();
   return {{"setting", ballast_cli::to_json(by.model, {})},
           {"peak_bytes", peak},

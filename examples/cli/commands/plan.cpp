@@ -210,8 +210,15 @@ void read_own_device(plan_arguments& plan, plan_options const& of) {
       if (!given)
         throw bad_input(std::string("--tflops requires ") + name +
                         (plan.asks_capacity() ? " where --capacity is auto" : " where stages are planned"));
+  constexpr std::int64_t megabyte = 1'000'000;
+  for (auto const& [rate, name] : {std::pair{plan.memory_bandwidth, "--memory-bandwidth"}, {plan.bandwidth, "--bandwidth"}})
+    if (rate != 0 && rate < megabyte)
+      throw bad_input(std::string(name) + " " + std::to_string(rate) + ": expected at least 1MB a second, as in 900GB");
   plan.on.device = own_device(plan.tflops, memory.value_or(0), plan.memory_bandwidth, plan.bandwidth);
-  if (plan.memory_bandwidth == 0 && !plan.on.mfu) plan.on.mfu = plan.on.utilisation();  // kernels need it
+  if (plan.memory_bandwidth != 0 || plan.on.mfu) return;
+  for (auto const& [file, name] : {std::pair{plan.on.kernels, "--kernels"}, {plan.on.calibration, "--calibration"}})
+    if (!file.empty()) throw bad_input(std::string(name) + ": with --tflops, kernels are timed where --memory-bandwidth is given");
+  plan.on.mfu = plan.on.utilisation();  // kernels need the memory's bandwidth
 }
 
 /// The schedule with stages, those to choose from without.

@@ -129,10 +129,10 @@ void plan_several_levels(plan_arguments const& arguments) {
   level_request request;
   request.on = arguments.on;
   request.gpus = arguments.gpus;
-  level_setup const on(request);
+  level_setup on(request);
   auto const given = arguments.levels_from_file();
   planned_levels planned;
-  if (given) planned.choice = read_levels(arguments.levels, on);
+  if (given) planned.choice = read_levels(arguments.levels, request, on);
   auto const longest = given ? planned.choice.levels.back().setting.capacity : o.capacity;
   sample_lengths const samples(arguments.input, "plan --levels", longest, arguments.options.oversize);
   auto const read_seconds = watch.lap();

@@ -125,6 +125,8 @@ namespace {
     given.time.rates = kernel_rates_of(asked, ballast::kernels_for(on.device, given.time.rates.family, given.time.rates.fp8));
     if (!on.mfu) on.time = given.time;
   } catch (ballast::invalid_input const& e) {
+    for (auto const& [file, name] : {std::pair{asked.kernels, "--kernels"}, {asked.calibration, "--calibration"}})
+      if (!file.empty()) throw bad_input(std::string(name) + ": no kernels are timed here: " + e.what());
     given.untimed = e.what();
     on.mfu = on.utilisation();
   }

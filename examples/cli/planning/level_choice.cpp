@@ -5,6 +5,7 @@
 #include "planning/sample_cost.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/json_document.hpp"
+#include "readers/kernel_rates.hpp"
 #include "readers/plan_folder.hpp"
 #include "readers/profile.hpp"
 #include "report/words.hpp"
@@ -110,7 +111,15 @@ level_setup::level_setup(level_request const& request) : model(name_of_language_
   if (request.on.mfu) {
     cluster.utilisation = static_cast<std::uint32_t>(std::lround(*request.on.mfu * 1000));
   } else {
-    cluster.kernels = kernels_of(request.on);
+    auto plain = request.on;  // measured steps say of exchanges, too, what they say of kernels
+    plain.calibration.clear();
+    cluster.kernels = kernels_of(plain);
+    if (auto const& file = request.on.calibration; !file.empty()) {
+      auto const slower = read_step_calibration(file_bytes(file).view(), shown_name(file)).time;
+      for (auto* const rate : {&cluster.device.link_bandwidth, &cluster.network_bandwidth, &cluster.parameter_bandwidth})
+        *rate = *rate / slower * 1000;
+      cluster.kernel_time = cluster.kernel_time * slower / 1000;
+    }
     device += ", each " + formatted("%g", static_cast<double>(cluster.kernel_time) / 1000) + " times as long, as HBP measured";
   }
 }
@@ -160,7 +169,7 @@ level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int
   return out;
 }
 
-level_choice read_levels(std::string const& file, level_setup const& on) {
+level_choice read_levels(std::string const& file, level_request const& request, level_setup& on) {
   file_bytes const bytes(file);
   auto const name = shown_name(file);
   auto const text = bytes.view();
@@ -170,7 +179,9 @@ level_choice read_levels(std::string const& file, level_setup const& on) {
     return bad_input(name + ": these are not levels as ballast levels --json prints them: " + what);
   };
   level_choice out{.levels = {}, .rule = level_rule::given, .candidates = 0, .most_levels = 0, .time = {}};
+  auto device = "the devices of " + name;
   if (json.is_object() && json.contains("levels")) {
+    if (auto const found = json.find("device"); found != json.end() && found->is_string()) device = found->get<std::string>();
     if (json.value("rule", nlohmann::json()) == "hbp") out.rule = level_rule::hbp;
     json = nlohmann::json(json["levels"]);
   }
@@ -198,6 +209,10 @@ level_choice read_levels(std::string const& file, level_setup const& on) {
     } else if (!times->is_object()) {
       throw unlike(each + ".picoseconds is not an object");
     } else {
+      if (request.on.mfu || !request.on.kernels.empty() || !request.on.calibration.empty())
+        throw bad_input(name +
+                        ": its levels have times, which --mfu, --kernels and --calibration do not change; give them to ballast levels");
+      on.device = device;
       constexpr auto most = (std::int64_t{1} << 62) - 1;
       level.time = {.per_pack = whole(*times, each + ".picoseconds", "pack", 0, most),
                     .per_token = whole(*times, each + ".picoseconds", "token", 0, most),

@@ -40,7 +40,8 @@ struct level_choice {
 [[nodiscard]] level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int64_t longest, std::size_t most_levels,
                                   level_request const& request, level_setup const& on);
 
-/// Levels that `levels --json` printed, or the array alone; what has no times gets modelled ones. Throws bad_input.
-[[nodiscard]] level_choice read_levels(std::string const& file, level_setup const& on);
+/// Levels that `levels --json` printed, or the array alone; what has no times gets modelled ones, else `on` says whose they are. Throws
+/// bad_input.
+[[nodiscard]] level_choice read_levels(std::string const& file, level_request const& request, level_setup& on);
 
 }  // namespace ballast_cli

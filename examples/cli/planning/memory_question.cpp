@@ -72,12 +72,20 @@ memory_answer answer_of(ballast::transformer const& model, training_setting cons
                     .changes = {},
                     .longest = ballast::longest_sequence(model, by, {.hopper = hopper}).tokens};
   auto const peak = ballast::largest_of(out.stages).peak();
-  auto const time_of = [&](training_setting const& s) { return ballast::judge_setting(model, s, on).step_ms(); };
+  auto const time_of = [&](training_setting const& s) -> std::optional<double> {
+    try {
+      return ballast::judge_setting(model, s, on).step_ms();
+    } catch (ballast::invalid_input const&) {  // a sequence may be too long to be timed, but not to be counted
+      return std::nullopt;
+    }
+  };
   auto const time = time_of(by);
   for (auto const& [what, other] : changes_of(model, by)) {
     try {
       auto const saved = peak - peak_of(model, other, hopper);
-      if (saved > 0) out.changes.push_back({what, saved, time_of(other) / time - 1});
+      if (saved <= 0) continue;
+      auto const changed = time_of(other);
+      out.changes.push_back({what, saved, time && changed ? std::optional(*changed / *time - 1) : std::nullopt});
     } catch (ballast::invalid_input const&) {  // a change that this model or these degrees do not allow
     }
   }

@@ -6,6 +6,7 @@
 #include <ballast/plan/training_setting.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,9 @@ namespace ballast_cli {
 
 /// A change of the setting on the same devices.
 struct memory_change {
-  std::string what;        ///< in words: "recompute all layers"
-  std::int64_t saved = 0;  ///< bytes of the fullest stage
-  double slower = 0;       ///< share of the modelled step in addition; negative: it is faster
+  std::string what;                   ///< in words: "recompute all layers"
+  std::int64_t saved = 0;             ///< bytes of the fullest stage
+  std::optional<double> slower = {};  ///< share of the modelled step in addition; negative: it is faster; none: too long to be modelled
 };
 
 struct memory_answer {

@@ -340,7 +340,11 @@ std::string in_words(planned_model const& plan) {
               (cut.bottleneck.optimal() ? std::string("no plan takes less")
                                         : "no plan takes less than " + duration(ms(cut.bottleneck.lower_bound))) +
               ".\n";
-  if (plan.model.setting) text += in_words(*plan.model.setting, hidden_of(plan.model));
+  if (plan.model.setting) {
+    text += in_words(*plan.model.setting, hidden_of(plan.model));
+    if (plan.model.setting->moved != ballast::offload::none)
+      text += "The way of states from and to host memory takes no time here: a step is too short.\n";
+  }
   text += "\n";
   auto const names = layer_names(plan.model);
   std::vector<stage_line> lines;

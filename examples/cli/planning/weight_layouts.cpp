@@ -18,14 +18,14 @@ namespace ballast_cli {
 
 namespace {
 
-/// FLOP/s of all kernels together, in a pass of sequences whose tokens are spread over all ranks.
+/// FLOP/s of all kernels together, in a pass of sequences whose tokens are spread over all ranks. Weights that a pass reads once are left
+/// out: how many of them a rank holds is what is planned.
 [[nodiscard]] double mean_rate(ballast::transformer const& model, ballast::device const& on, ballast::time_setting const& with,
                                std::int64_t tokens, std::int64_t length) {
   auto const time = ballast::sample_time(model, on, with, {}, {.capacity = tokens});
   auto const sequences = static_cast<double>(tokens) / static_cast<double>(length);
   auto const flops = ballast::training_factor * static_cast<double>(forward_flops(model)(length)) * sequences;
-  auto const ps = static_cast<double>(time.tokens(length)) * sequences + static_cast<double>(time.per_micro_batch);
-  return flops / ps * 1e12;
+  return flops / (static_cast<double>(time.tokens(length)) * sequences) * 1e12;
 }
 
 }  // namespace

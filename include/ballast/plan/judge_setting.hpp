@@ -5,7 +5,6 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
-#include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/cluster.hpp>

@@ -12,7 +12,6 @@
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/cluster.hpp>
-#include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/workspace.hpp>
 #include <ballast/plan/batch_shapes.hpp>
