@@ -21,13 +21,18 @@ enum class rate_kind : std::uint8_t {
   amount,  ///< bytes, passes or products, from 0 to 10^6
 };
 
+namespace detail {
+template <class Of, class Value>
+using member_of = Value Of::*;  // nvcc cannot write such a member without a name
+}
+
 /// @brief A number of `kernel_rates` or of `operator_bytes`.
 /// @tparam Of  the struct
 template <class Of>
 struct rate_field {
-  std::string_view name;     ///< as in C++
-  std::int64_t Of::* value;  ///< the member
-  rate_kind kind;            ///< its unit
+  std::string_view name;                      ///< as in C++
+  detail::member_of<Of, std::int64_t> value;  ///< the member
+  rate_kind kind;                             ///< its unit
   /// @brief The least value. @return 0 or 1
   [[nodiscard]] constexpr std::int64_t least() const noexcept { return kind == rate_kind::share || kind == rate_kind::factor ? 1 : 0; }
   /// @brief The largest value. @return it
@@ -101,8 +106,8 @@ inline constexpr std::array operator_byte_fields{
 
 /// @brief A curve of `attention_rates`.
 struct curve_field {
-  std::string_view name;                     ///< as in C++
-  attention_curve attention_rates::* value;  ///< the member
+  std::string_view name;                                      ///< as in C++
+  detail::member_of<attention_rates, attention_curve> value;  ///< the member
 };
 
 /// @brief The curves of an attention kernel.
