@@ -168,6 +168,10 @@ int main() {
     if (!r.row.group->sweep.empty()) sweeps[r.row.group->sweep].push_back(&r);
     groups[r.row.group->name].push_back(&r);
   }
+  std::vector<double> apart;
+  for (auto const& r : rows) apart.push_back(std::fabs(r.planned / r.modelled - 1));
+  std::printf("\nsimulated steps against time_of, %%: half %.2f, 90 %% %.1f, worst %.1f\n", 100 * ballast_test::quantile(apart, 0.5),
+              100 * ballast_test::quantile(apart, 0.9), 100 * ballast_test::quantile(apart, 1));
   std::printf("\nSpearman's rank correlation with what was measured\n%-14s %4s %7s %8s %9s\n", "", "rows", "simple", "time_of",
               "simulated");
   for (auto const* all : {&sweeps, &groups})

@@ -4,8 +4,12 @@
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,6 +66,69 @@ TEST_CASE("layer_evaluator: each part of a layer pays its constant once in a mic
     CHECK(paid.working - free.working == of.working.per_batch);
     CHECK(of.costs_as(without) == (of == without));
   }
+}
+
+TEST_CASE("layer_evaluator: a paced layer waits for exchanges, the host and shards", "[property]") {
+  std::mt19937_64 draw(7);
+  auto const below = [&](std::int64_t most) { return static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(most)); };
+  layer_evaluator const evaluate{layer_rates{}};  // a unit is a nanosecond
+  for (int round = 0; round < 2000; ++round) {
+    layer of{.name = "paced", .options = {{}}};
+    of.forward = {below(9), below(3), 0, below(5000)};
+    of.backward = {below(9), below(3), 0, below(5000)};
+    of.pace = {.forward = {.per_token = below(4), .per_batch = below(500)},
+               .backward = {.per_token = below(4), .per_batch = below(500)},
+               .host_forward = below(2) * below(20'000),
+               .host_backward = below(2) * below(20'000),
+               .copied_forward = below(200),
+               .copied_backward = below(200),
+               .shards_forward = below(2) * below(20'000),
+               .shards_backward = below(2) * below(20'000),
+               .stolen = below(1001),
+               .step = below(1000)};
+    batch_shape const batch{.tokens = below(1000), .squares = below(2000), .tiles = 0};
+    auto const waits = evaluate.waits(of, batch);
+    auto const pass = [&](batch_cost const& work, batch_cost const& exchange, std::int64_t host, std::int64_t copied, std::int64_t shards) {
+      auto const alone =
+          std::max<double>(static_cast<double>(work(batch) + exchange(batch)), static_cast<double>(host)) + static_cast<double>(copied);
+      auto const beside = static_cast<double>(shards);
+      return std::max(alone + std::min(alone, beside) * static_cast<double>(of.pace.stolen) / 1000, beside) -
+             static_cast<double>(work(batch));
+    };
+    auto const& p = of.pace;
+    CHECK(std::fabs(static_cast<double>(waits.forward) - pass(of.forward, p.forward, p.host_forward, p.copied_forward, p.shards_forward)) <=
+          1);
+    CHECK(std::fabs(static_cast<double>(waits.backward) -
+                    pass(of.backward, p.backward, p.host_backward, p.copied_backward, p.shards_backward)) <= 1);
+    CHECK(static_cast<double>(waits.again) == pass(of.forward, p.forward, p.host_forward, 0, 0));
+    CHECK(evaluate.end_of_step(of) == step_end{.exchange = p.step, .optimizer = 0});
+  }
+  auto bad = some_layer();
+  bad.pace.stolen = 1001;
+  auto const refused = [&] {
+    return refusal([&] {
+      evaluate.require_fits(std::span(&bad, 1), {.tokens = 1});
+      return 0;
+    });
+  };
+  CHECK(refused() == "layer \"block\" has pace.stolen outside [0, 1000]");
+  bad.pace = {.shards_forward = -1};
+  CHECK(refused() == "layer \"block\" has a negative cost, or brings a sum to 2^63");
+}
+
+TEST_CASE("layer_evaluator: a micro-batch hides a part of the exchange at the end of a step, a part always shows") {
+  layer_evaluator const plain{layer_rates{}}, hides{layer_rates{.step = 50, .gradient_hidden = 700, .gradient_least = 100}};
+  step_end const of{.exchange = 10'000, .optimizer = 300};
+  CHECK(plain.behind(of, 1'000'000) == of);
+  for (std::int64_t batch = 0; batch < 30'000; batch += 100) {
+    auto const end = hides.behind(of, batch);
+    CHECK((end.exchange == (std::max)(std::int64_t{1000}, 10'000 - batch * 7 / 10) && end.optimizer == 350));
+  }
+  CHECK(hides.behind(of, (std::numeric_limits<std::int64_t>::max)()).exchange == 1000);
+  CHECK(refusal([] { return layer_evaluator{layer_rates{.step = -1}}.behind({}, 0).exchange; }) ==
+        "step = -1 must be in [0, 288230376151711744]");
+  CHECK(refusal([] { return layer_evaluator{layer_rates{.gradient_least = 1001}}.behind({}, 0).exchange; }) ==
+        "gradient_least = 1001 must be in [0, 1000]");
 }
 
 TEST_CASE("layer_evaluator: what makes no sense throws, and so does what comes near to 2^63") {

@@ -110,6 +110,25 @@ TEST_CASE("kernel_time: a window never takes longer than all keys, masks than no
   }
 }
 
+TEST_CASE("kernel_time: chunks are attended to as samples of their length") {
+  for (auto const causal : {true, false})
+    for (std::int64_t const window : {128, 1024, 8192}) {
+      attention_shape of{.heads = 8, .qk_width = 128, .v_width = 128, .causal = causal};
+      auto chunks = of;
+      chunks.window = window;
+      chunks.chunked = true;
+      auto const tokens = 16 * window;
+      auto const time = [&](attention_shape const& shape, std::int64_t length) {
+        return attention_time(shape, {.tokens = tokens, .squares = tokens * length, .tiles = 0}, h100, hopper, attention_library::cudnn);
+      };
+      CHECK(time(chunks, 4 * window) == time(of, window));
+      CHECK(time(chunks, window / 2) == time(of, window / 2));
+      auto slides = chunks;
+      slides.chunked = false;
+      CHECK(time(chunks, 4 * window).both() < time(slides, 4 * window).both());
+    }
+}
+
 TEST_CASE("kernel_time: DeepEP sends no more than an all-to-all, and as much where a token has one expert") {
   auto const links = links_of(h100);
   auto free = hopper;

@@ -133,7 +133,7 @@ TEST_CASE("sample_time: windows count by tokens, which is near their time") {
   for (auto const& p : ballast_test::hybrid_shapes) {
     CAPTURE(p.name);
     if (p.name == "gpt-oss-20b") within(p.model, 0.01, 0.01);
-    if (p.name == "llama-4-maverick") within(p.model, 0.13, 0.05);
+    if (p.name == "llama-4-maverick") within(p.model, 0.07, 0.05);
   }
   within(gemma3_4b, 0.01, 0.04);
   within(mistral_7b, 0.09, 0.11);

@@ -114,7 +114,6 @@ TEST_CASE("judge_setting: simulated steps of published settings take what time_o
     CAPTURE(row.group->name, row.model, row.device, row.gpus, row.sequence, row.micro_batch, row.kernels, speed);
     apart.push_back(std::fabs(speed / ballast_test::timed(row).modelled - 1));
     CHECK(apart.back() < 0.08);  // interleaved schedules of eight micro-batches
-    CHECK(judged.shares.total() > 0);
     for (auto const name : {row.group->name, row.group->sweep})
       if (!name.empty()) {
         groups[name][0].push_back(row.measured);

@@ -6,7 +6,6 @@
 #include "report/progress.hpp"
 #include "report/words.hpp"
 
-#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/plan/search_degrees.hpp>
 
@@ -42,12 +41,6 @@ namespace {
   return out;
 }
 
-[[nodiscard]] ballast::cluster cluster_of(model_request const& asked, model_on_device const& on) {
-  auto const& device = device_of(on.device);
-  auto const time = on.mfu ? std::nullopt : std::optional(kernels_of(on, asked.setting, asked.hidden));
-  return {.device = device, .mfu = on.mfu, .time = time, .links = {}, .hidden = asked.hidden};
-}
-
 void require_one(ballast::searched_settings const& found, ballast::search_options const& o, std::string const& title) {
   if (found.status == ballast::status::feasible) return;
   if (found.settings == 0)
@@ -77,8 +70,8 @@ template <class Data, class Model>
   progress_line progress("judging settings of " + counted(static_cast<std::uint64_t>(what.gpus), "GPU"));
   auto o = options_of(what, asked, on, options);
   o.progress = progress;
-  auto found =
-      ballast::search_degrees(data, model, o, cluster_of(asked, on), on.mfu ? asked.setting : overlapping(asked.setting, asked.hidden));
+  auto const setting = on.mfu ? asked.setting : overlapping(asked.setting, asked.hidden);
+  auto found = ballast::search_degrees(data, model, o, cluster_of(on, setting, asked.hidden), setting);
   require_one(found, o, title);
   return found;
 }

@@ -206,8 +206,7 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
   auto const images = known.images && measures > 1;
   auto const setting = setting_for(asked.setting, shape.ranks, known.language, on.model);
   auto const by = on.mfu ? setting : overlapping(setting, asked.hidden);
-  auto const time = on.mfu ? std::nullopt : std::optional(kernels_of(on, by, asked.hidden));
-  ballast::cluster const devices{.device = device, .mfu = on.mfu, .time = time, .links = {}, .hidden = asked.hidden};
+  auto const devices = cluster_of(on, by, asked.hidden);
   auto cost = modelled_cost(on, measures, by, shape.capacity);
   ballast::batch_shape full{
       .tokens = shape.capacity, .squares = shape.capacity * (std::min)(shape.capacity, std::int64_t{4096}), .tiles = 0};

@@ -49,4 +49,10 @@ ballast::time_setting kernels_of(model_on_device const& on, ballast::model_setti
   return out;
 }
 
+ballast::cluster cluster_of(model_on_device const& on, ballast::model_setting const& by, ballast::hidden_share const& hidden) {
+  ballast::cluster out{.device = device_of(on.device), .mfu = on.mfu, .time = {}, .links = {}, .hidden = hidden};
+  if (!on.mfu) out.time = kernels_of(on, by, hidden);
+  return out;
+}
+
 }  // namespace ballast_cli

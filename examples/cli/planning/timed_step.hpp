@@ -6,6 +6,7 @@
 #include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/cluster.hpp>
 #include <ballast/footprint/layer_time.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/plan/time_of.hpp>
@@ -44,5 +45,7 @@ struct timed_step {
 /// Throws bad_input.
 [[nodiscard]] ballast::time_setting kernels_of(model_on_device const& on, ballast::model_setting const& by,
                                                ballast::hidden_share const& hidden);
+/// The devices of the options, with these times unless --mfu is given.
+[[nodiscard]] ballast::cluster cluster_of(model_on_device const& on, ballast::model_setting const& by, ballast::hidden_share const& hidden);
 
 }  // namespace ballast_cli

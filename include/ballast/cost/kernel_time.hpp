@@ -175,6 +175,7 @@ struct attention_shape {
   std::int64_t window = 0;    ///< number of keys that a token sees; 0: all
   std::int64_t share = 1;     ///< devices that share the tokens
   bool causal = true;         ///< whether a token sees no later token
+  bool chunked = false;       ///< whether windows are chunks of the sample, each attended to by itself; if not, they slide
   bool stored = false;        ///< whether scores are stored, and all pairs computed
   friend constexpr bool operator==(attention_shape const&, attention_shape const&) = default;
 };
@@ -182,7 +183,7 @@ struct attention_shape {
 /// @brief The time of attention for the samples of a micro-batch.
 ///
 /// Without a window it is c (sum of l^2 + (l0 + 1) sum of l) for samples of l tokens, so `squares` and `tokens` are enough. With a window
-/// w, samples have their mean length, and the curve is read at no more than 2 w tokens.
+/// w, samples have their mean length; chunks are samples of w tokens, and where windows slide the curve is read at no more than 2 w tokens.
 ///
 /// @param of       the attention
 /// @param batch    tokens and squares of the micro-batch
@@ -209,8 +210,10 @@ struct attention_shape {
   auto const narrow = of.qk_width <= 64;
   auto const mean = (std::max)(batch.squares / batch.tokens, std::int64_t{1});
   auto const pass = [&](attention_curve const& curve, std::int64_t halves) {
-    auto work = checked(batch.squares) + checked(curve.half_length + 1) * checked(batch.tokens);  // half of it are pairs at the rate E
-    if (of.window > 0 && mean > of.window) {
+    auto const beyond = of.window > 0 && mean > of.window;
+    auto const squares = beyond && of.chunked ? checked(of.window) * checked(batch.tokens) : checked(batch.squares);
+    auto work = squares + checked(curve.half_length + 1) * checked(batch.tokens);  // half of it are pairs at the rate E
+    if (beyond && !of.chunked) {
       auto const pairs = checked(2 * of.window) * checked(batch.tokens);  // twice the pairs of long samples
       auto const fewer = static_cast<std::int64_t>(multiply_divide_up(
           static_cast<std::uint64_t>(of.window * of.window), static_cast<std::uint64_t>(batch.tokens), static_cast<std::uint64_t>(mean)));

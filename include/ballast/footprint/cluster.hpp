@@ -44,7 +44,7 @@ struct cluster {
 
 /// @brief Milliseconds that one unit of a model's `sample_cost` takes in a training step: forward and backward, without recomputation.
 /// @param cost  the result of `sample_cost`
-/// @param on    the devices
+/// @param on    the devices, at `cluster::utilisation` of their peak
 /// @return modelled milliseconds, not measured ones: use them in reports, not for decisions
 /// @throws invalid_input if the utilisation is not in (0, 1]
 [[nodiscard]] constexpr double ms_per_unit(transformer_cost const& cost, cluster const& on) {
@@ -53,7 +53,7 @@ struct cluster {
 
 /// @brief Rates for layers whose work is in FLOPs, as `layers_of` returns them.
 ///
-/// @param on             the devices
+/// @param on             the devices, at `cluster::utilisation` of their peak
 /// @param stage_devices  devices of one pipeline stage, over all ranks: tensor-parallel degree times data-parallel degree. Boundaries
 ///                       between stages cross to another node where the devices of a stage fill a node
 /// @return FLOPs per millisecond, rounded once, bytes per millisecond of the memory, and the links. A device without network bandwidth has

@@ -142,6 +142,7 @@ template <class = when_called>
                                     .window = detail::is_windowed(m, layer) ? m.window : 0,
                                     .share = cp,
                                     .causal = m.causal,
+                                    .chunked = m.chunked || !m.causal,
                                     .stored = by.attention == attention_kernel::stored_scores},
                                    batch, on, rates, with.attention);
     if (with.gathered_context && cp > 2)

@@ -42,8 +42,8 @@ struct sample_time_options {
 ///
 /// Of a model without windows, the time is within 2.3 % of that of its layers one by one (`parts_of_layer`) in samples of 128 to 131,072
 /// tokens. A layer with a window counts by tokens alone, as in samples of 4,096 tokens: within 4 % for windows of 128 (gpt-oss) and 1,024
-/// keys (Gemma 3). For windows of 4,096 (Mistral 7B) and 8,192 keys (Llama 4), the time is up to 11 % too long for samples that are shorter
-/// than the window, and up to 13 % too short for longer ones.
+/// keys (Gemma 3), within 7 % for chunks of 8,192 (Llama 4). For windows of 4,096 (Mistral 7B) the time is up to 11 % too long for samples
+/// that are shorter than the window, and up to 9 % too short for longer ones.
 ///
 /// @tparam Model  `transformer` or `vision_language_model`
 /// @param model  the shape, such as `transformer_preset("llama-3.1-8b")`

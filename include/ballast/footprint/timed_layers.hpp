@@ -125,7 +125,7 @@ class layer_clock {
   void products(layer& to) const {
     auto const rate = thousandths_of(on_.bf16_flops, with_.rates.gemm);
     auto const time = [&](batch_cost const& flops) {
-      return batch_cost{.per_tile = (checked(ps_of(checked(flops.per_tile), rate, "a tile")) * checked(units_)).value};
+      return batch_cost{.per_tile = in_units(ps_of(checked(flops.per_tile), rate, "a tile"))};
     };
     to.forward = time(to.forward);
     to.backward = time(to.backward);
@@ -135,6 +135,11 @@ class layer_clock {
   }
 
  private:
+  [[nodiscard]] std::int64_t in_units(std::int64_t picoseconds) const {
+    auto const out = checked(picoseconds) * checked(units_);
+    require(out.fits(), [] { return std::string("a layer takes 2^63 units of time or more"); });
+    return out.value;
+  }
   static void put(layer& to, batch_cost const& forward, batch_cost const& backward, layer const* whole) {
     to.forward = whole ? in_proportion(forward, to.forward, whole->forward) : forward;
     to.backward = whole ? in_proportion(backward, to.backward, whole->backward) : backward;
@@ -178,11 +183,6 @@ class layer_clock {
         return ring_time(each * parameters, group, links, with_.rates) - (latency ? 0 : ring_time(0, group, links, with_.rates));
       };
       return over(of.plain, data) + over(of.experts, experts);
-    };
-    auto const in_units = [&](std::int64_t time) {
-      auto const out = checked(time) * checked(units_);
-      require(out.fits(), [] { return std::string("an exchange takes 2^63 units of time or more"); });
-      return out.value;
     };
     auto& pace = to.pace;
     if (spread.zero < 2) {

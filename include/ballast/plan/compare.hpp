@@ -151,10 +151,10 @@ template <index_type Index>
 /// @brief Compares a plan with the naive and the usual plan, with times modelled from the shape of a model and a cluster.
 ///
 /// @tparam Index  type of the sample indices
-/// @param plan     the plan of an epoch, as `plan_data` returned it for this model
+/// @param plan     the plan of an epoch, as `plan_data` returned it for this model: its costs are FLOPs, not the times of kernels
 /// @param options  the options that it was planned with
 /// @param model    the shape of the model
-/// @param on       the devices
+/// @param on       the devices, at `cluster::utilisation` of their peak
 /// @return the figures of all three plans
 /// @throws invalid_input as the other overloads, and as `ms_per_unit`
 /// @par Complexity

@@ -29,7 +29,7 @@ namespace ballast::inline v0_2 {
 /// @param model    the shape of the model
 /// @param on       the devices
 /// @param by       how the model is trained
-/// @return the plan
+/// @return the plan; its costs are in picoseconds, so compare it by `compare_with_usual(plan, options, 1e-9)`, unless `mfu` is given
 /// @throws invalid_input as the other overloads, `times_of` and `sample_time`
 /// @par Complexity
 /// As the other overloads, and `sample_time`.
