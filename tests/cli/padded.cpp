@@ -156,8 +156,8 @@ TEST_CASE("what padded rows and static shapes do not take is refused in one sent
        "--left-over: with --padded, a last step can be split or sh"},
       {"plan f --columns 1 --capacity 900 --ranks 1 --padded --least-fill 0.9", "--least-fill: not with --padded"},
       {"plan f --columns 1 --capacity 90 --ranks 1 --padded --oversize split", "--oversize split: with --padded"},
-      {"plan f --columns 1 --capacity 900 --ranks 1 --padded --stages 2", "--padded excludes --stages"},
-      {"plan f --columns 1 --capacity 900 --padded --gpus 8", "--padded excludes --gpus"},
+      {"plan f --columns 1 --capacity 900 --ranks 1 --padded --stages 2", "--stages excludes --padded"},
+      {"plan f --columns 1 --capacity 900 --padded --gpus 8", "--gpus excludes --padded"},
   };
   for (auto const& [arguments, sentence] : refused) {
     auto const o = in.ballast(arguments);
