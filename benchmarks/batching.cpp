@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -151,6 +152,47 @@ void many_places(benchmark::State& state) {
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
+// Samples of image tokens and of all tokens, six in ten without an image, where only the tokens fill a pack. Balanced by the cost of tokens
+// alone, by the order of packs (`ballast pack --ranks`), and by each measure (`ballast plan`). `images` and `tokens` say how far ranks are
+// apart in each, `idle` by the cost.
+struct text_cost {
+  std::int64_t operator()(std::span<std::int64_t const> of) const { return of[1] * (20'000 + of[1]); }
+};
+template <class Make>
+void measures(benchmark::State& state, Make const& make) {
+  std::mt19937_64 generator(20240720);
+  std::lognormal_distribution<double> draw(5.5, 1.2);
+  std::vector<std::int64_t> images, tokens;
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    auto const tiles = generator() % 10 < 6 ? 0 : 1 + static_cast<std::int64_t>(generator() % (generator() % 5 == 0 ? 20 : 4));
+    images.push_back(256 * tiles);
+    tokens.push_back(256 * tiles + static_cast<std::int64_t>(std::clamp(draw(generator), 10.0, 6000.0)));
+  }
+  ballast::sample_measures const samples({images, tokens});
+  ballast::vector_batching_options const o{.steps = {.capacity = 16384, .ranks = 16}, .others = {16384}};
+  ballast::vector_batching<> plan;
+  for (auto _ : state) {
+    plan = make(samples, o);
+    benchmark::DoNotOptimize(plan.table.data());
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.counters["images"] = plan.balance[0].mean_ratio;
+  state.counters["tokens"] = plan.balance[1].mean_ratio;
+  state.counters["idle"] = plan.cost_balance.idle();
+}
+void measures_by_cost(benchmark::State& state) {
+  measures(state, [](auto const& samples, auto o) {
+    o.weights = {0, 0};
+    return ballast::plan_steps(samples, o, text_cost{});
+  });
+}
+void measures_in_order(benchmark::State& state) {
+  measures(state, [](auto const& samples, auto const& o) { return ballast::plan_steps(samples, o); });
+}
+void measures_balanced(benchmark::State& state) {
+  measures(state, [](auto const& samples, auto const& o) { return ballast::balanced_steps(samples, o, text_cost{}); });
+}
+
 // Arguments: samples, ranks.
 void one_global_batch(benchmark::State& state) {
   auto const lengths = draw_lengths(state.range(0));
@@ -183,6 +225,9 @@ BENCHMARK(plan_many)
     ->Iterations(1)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(measures_by_cost)->Arg(20000)->Unit(benchmark::kMillisecond);
+BENCHMARK(measures_in_order)->Arg(20000)->Unit(benchmark::kMillisecond);
+BENCHMARK(measures_balanced)->Arg(20000)->Arg(200000)->Unit(benchmark::kMillisecond);
 BENCHMARK(one_global_batch)->ArgNames({"", "ranks"})->Args({512, 64})->Args({4096, 64})->Args({4096, 8})->Unit(benchmark::kMillisecond);
 
 }  // namespace

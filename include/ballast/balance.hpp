@@ -24,6 +24,7 @@
 #include <ballast/balance/dealt_sets.hpp>
 #include <ballast/balance/karmarkar_karp.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
+#include <ballast/balance/measure_exchange.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/pair_exchange.hpp>
 #include <ballast/balance/phases.hpp>

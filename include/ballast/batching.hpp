@@ -14,6 +14,7 @@
 ///   for (auto const pack : plan.packs_of(step, my_rank)) train_on(pack); // a span of sample indices
 /// @endcode
 
+#include <ballast/batching/balanced_measures.hpp>
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/check_consecutive.hpp>
 #include <ballast/batching/check_micro_batches.hpp>

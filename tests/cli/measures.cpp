@@ -201,6 +201,24 @@ TEST_CASE("plan takes several measures of any form, and check finds its folder v
   CHECK(page.find("packs hold") != std::string::npos);
 }
 
+TEST_CASE("plan gives ranks nearly the same of each measure, as pack --ranks does not", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(8);
+  std::string text;  // six samples in ten are text alone, and only the tokens fill a pack
+  for (int i = 0; i < 6000; ++i) {
+    auto const images = draw() % 10 < 6 ? 0 : 256 * (1 + ballast::uniform_below(draw() % 5 == 0 ? 20 : 4, draw));
+    text += std::to_string(images) + " " + std::to_string(images + 10 + ballast::uniform_below(draw() % 6 == 0 ? 3000 : 400, draw)) + "\n";
+  }
+  in.file("f", text);
+  auto const plan = nlohmann::json::parse(in.ballast("plan f --columns 1,2 --capacity 16384,16384 --ranks 8 --json").out);
+  auto const pack = nlohmann::json::parse(in.ballast("pack f --columns 1,2 --capacity 16384,16384 --ranks 8 --json").out);
+  CHECK(pack["rank_dist"][0] > 0.05);
+  CHECK(plan["dist"][0] < pack["rank_dist"][0].get<double>() / 2);
+  CHECK(plan["dist"][1] < 0.01);
+  CHECK(plan["usual"]["dist"][0] > 0.25);
+  CHECK(plan["idle"] < 0.03);
+}
+
 TEST_CASE("plan --stages plans tower, projector and language model, and frozen parts take less", "[cli]") {
   scratch const in;
   in.file("f", rows(1500));

@@ -39,6 +39,9 @@ struct vector_batching_options {
   /// A measure that is 0 for some samples (text without images, for example). Samples with 0 of it never share a pack or a step with other
   /// samples.
   std::optional<std::size_t> separate{};
+  /// Whether samples change places between the ranks of a step until the ranks have nearly the same of each measure that is balanced, and
+  /// of the cost, whose slowest rank then takes at most 1 % more than the mean, or as much as before. Not if packs are repeated.
+  bool exchange = false;
 };
 
 /// @brief The default cost of a sample: the sum of its measures times `vector_batching_options::weights`.

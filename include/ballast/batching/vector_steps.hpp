@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/measure_exchange.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/vector_packs.hpp>
 #include <ballast/batching/detail/vector_parts.hpp>
@@ -119,6 +120,30 @@ template <index_type Index, class Load>
   return balance_of_steps(loads, static_cast<std::size_t>(b.ranks));
 }
 
+/// Exchanges samples in all steps. If ranks wait at every micro-batch, each row of places counts as a step.
+template <index_type Index>
+void exchange_in_steps(batching<Index>& b, weighed_vectors const& of, vector_batching_options const& o) {
+  if (!b.repeated.empty()) return;  // a pack of two steps can only be balanced in one
+  exchanged_measures measures{.capacity = of.capacity, .max_samples = o.max_samples, .cost_is_last = of.cost_differs};
+  for (std::size_t m = 0; m < of.samples.measures(); ++m) {
+    measures.limited.push_back(of.samples.column(m));
+    if (of.weight[m] != 0) measures.balanced.push_back(of.samples.column(m));
+  }
+  if (of.cost_differs) measures.balanced.emplace_back(of.items.cost);
+  auto const rows =
+      o.steps.synchronisation == synchronisation::per_micro_batch ? static_cast<std::size_t>(b.micro_batches) : std::size_t{1};
+  auto const ranks = static_cast<std::size_t>(b.ranks), each = static_cast<std::size_t>(b.micro_batches) / rows;
+  measure_exchange<Index> exchange(std::move(measures), ranks);
+  std::vector<Index> packs(ranks * each);
+  auto contents = lists_of(b.packs);
+  for (std::size_t s = 0; s < b.steps(); ++s)
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t k = 0; k < packs.size(); ++k) packs[k] = b.at(s, k / each, rows == 1 ? k % each : row);
+      exchange(contents, packs);
+    }
+  b.packs = groups_of(contents);
+}
+
 template <index_type Index>
 [[nodiscard]] vector_batching<Index> deal_alike(groups<Index> packs, weighed_vectors const& of, vector_batching_options const& o) {
   vector_batching<Index> b;
@@ -135,6 +160,10 @@ template <index_type Index>
   std::array<std::vector<Index>, 2> table;
   for (std::size_t kind = 0; kind < 2; ++kind) table[kind] = steps_of_rows<Index>(b, order[kind], sums, columns, window, pipelines, draw);
   interleave<Index>(b, table, {order[0].size() / places, order[1].size() / places});
+  if (o.exchange) {
+    exchange_in_steps(b, of, o);
+    sum_up(b.packs, of, o.steps.cost_per_micro_batch, 0, loads);
+  }
   certify(b, of.items, shape, sums);
   b.critical = {};
   for (std::size_t m = 0; m < k; ++m) b.balance.push_back(balance_of(b, [&](Index p) { return loads.measures[p][m]; }));

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/balanced_measures.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/vector_options.hpp>
-#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/wide.hpp>
 #include <ballast/cost/chain_cost.hpp>
 #include <ballast/cost/vision.hpp>
 #include <ballast/footprint/model_setting.hpp>
@@ -30,33 +29,11 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-
-/// The windows are widened until ranks wait at most one part in a hundred. A pipeline waits for its slowest micro-batch too, which wider
-/// windows hardly change.
-template <index_type Index, class Cost>
-[[nodiscard]] vector_batching<Index> plan_in_windows(sample_measures const& samples, vector_batching_options by, Cost const& cost) {
-  auto best = plan_steps<Index>(samples, by, cost);
-  if (by.steps.synchronisation == synchronisation::pipeline || !best.repeated.empty()) return best;
-  for (std::uint64_t const window : {64U, 0U}) {
-    if (by.window >= best.steps() ||
-        compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(by.steps.ranks), best.cost, 101) <= 0)
-      break;
-    by.window = window;
-    auto wider = deal_steps<Index>(best.packs, samples, by, cost);
-    wider.pack_count = best.pack_count;
-    if (wider.slowest.value < best.slowest.value) best = std::move(wider);
-  }
-  return best;
-}
-
-}  // namespace detail
-
 /// @brief Plans an epoch of samples with several measures, under any cost.
 ///
 /// The last measure counts tokens, those of images included. Another one may count image tiles, for example: it limits what a micro-batch
-/// holds, and the cost says how long that takes. Packs are those of `plan_steps`. They are balanced by their cost alone or, if ranks are
-/// pipelines, by each measure too, because stages of a vision tower and of a language model take their time from different measures.
+/// holds, and the cost says how long that takes. Steps are those of `balanced_steps`: ranks have nearly the same cost and nearly the same
+/// of each measure, because a vision tower and a language model take their time from different measures, and may wait for each other.
 /// Samples cannot be cut, and `least_fill` is not read: packs are as full as the packers make them.
 ///
 /// @tparam Index  type of the sample indices
@@ -97,13 +74,7 @@ template <index_type Index = std::uint32_t, row_cost Cost>
           break;
         }
   detail::placed_measures<Index> const placed(out);
-  auto const pipelines = o.synchronisation == synchronisation::pipeline && o.stages > 1;
-  auto plan = detail::plan_in_windows<Index>(placed.view(),
-                                             {.steps = o,
-                                              .others = options.others,
-                                              .max_samples = options.max_samples,
-                                              .weights = std::vector<std::int64_t>(pipelines ? 0 : last + 1)},
-                                             cost);
+  auto plan = balanced_steps<Index>(placed.view(), {.steps = o, .others = options.others, .max_samples = options.max_samples}, cost);
   if (!placed.kept.empty()) renumber<Index>(plan, placed.kept);
   out.packs.value = std::count_if(plan.table.begin(), plan.table.end(), [&](Index p) { return p != plan.none; });
   out.packs.lower_bound = plan.dropped.empty() && plan.repeated.empty()
