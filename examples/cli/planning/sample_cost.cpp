@@ -7,6 +7,7 @@
 #include "readers/json_document.hpp"
 #include "readers/kernel_rates.hpp"
 #include "readers/model_config.hpp"
+#include "readers/preset_names.hpp"
 #include "readers/timings.hpp"
 
 #include <ballast/core/checked.hpp>
@@ -143,9 +144,7 @@ void timed_cost::take(ballast::coarse_cost const& cost) {
 
 std::string preset_or_file(std::string const& model) {
   std::error_code error;
-  auto const name = lower_case(model);
-  auto const known = find(ballast::transformer_presets, name) != nullptr || find(ballast::vision_language_presets, name) != nullptr;
-  return known && !std::filesystem::exists(model, error) ? name : model;
+  return std::filesystem::exists(model, error) ? model : preset_of(model).value_or(model);
 }
 
 named_model model_named(std::string const& model) {

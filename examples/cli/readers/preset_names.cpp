@@ -78,7 +78,7 @@ constexpr std::string_view unlike_base[]{"mixtral-8x22b-instruct"};
 }
 
 /// The part of a path that names a model.
-[[nodiscard]] std::string_view model_of(std::string_view path) {
+[[nodiscard]] std::string_view model_in_path(std::string_view path) {
   while (path.ends_with('/')) path.remove_suffix(1);
   constexpr std::string_view snapshots = "/snapshots/", models = "models--";
   if (auto const at = path.rfind(snapshots); at != path.npos && path.find('/', at + snapshots.size()) == path.npos)
@@ -93,7 +93,7 @@ constexpr std::string_view unlike_base[]{"mixtral-8x22b-instruct"};
 }  // namespace
 
 std::optional<std::string> preset_of(std::string_view hub_name) {
-  auto const name = model_of(hub_name);
+  auto const name = model_in_path(hub_name);
   auto const key = key_of(name);
   if (key.empty()) return std::nullopt;
   for (auto const other : unlike_base)
