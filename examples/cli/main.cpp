@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   add_check(app);
   add_check_config(app, command_line);
   add_memory(app);
+  add_models(app);
   add_capacities(app);
   add_partition(app);
   add_recompute(app);

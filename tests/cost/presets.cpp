@@ -85,6 +85,31 @@ TEST_CASE("presets: the parameters of published checkpoints, to the last") {
   STATIC_REQUIRE(parameters(transformer_preset("smollm2-1.7b")) == 1'711'376'384);
 }
 
+TEST_CASE("presets: the parameters of vision-language models, to the last") {
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen2-vl-2b")) == 2'208'985'600);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen2-vl-7b")) == 8'291'375'616);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen2-vl-72b")) == 73'405'560'320);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen2.5-vl-3b")) == 3'754'622'976);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen2.5-vl-7b")) == 8'292'166'656);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen2.5-vl-32b")) == 33'452'718'336);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen2.5-vl-72b")) == 73'410'777'344);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen3-vl-2b")) == 2'127'532'032);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen3-vl-4b")) == 4'437'815'808);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen3-vl-8b")) == 8'767'123'696);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen3-vl-32b")) == 33'357'390'064);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen3-vl-30b-a3b")) == 31'070'754'032);
+  STATIC_REQUIRE(parameters(vision_language_preset("qwen3-vl-235b-a22b")) == 235'670'022'896);
+  STATIC_REQUIRE(parameters(vision_language_preset("internvl3-1b")) == 938'193'024);
+  STATIC_REQUIRE(parameters(vision_language_preset("internvl3-2b")) == 2'088'957'440);
+  STATIC_REQUIRE(parameters(vision_language_preset("internvl3-8b")) == 7'944'373'760);
+  STATIC_REQUIRE(parameters(vision_language_preset("internvl3-14b")) == 15'117'256'704);
+  STATIC_REQUIRE(parameters(vision_language_preset("internvl3-38b")) == 38'388'164'992);
+  STATIC_REQUIRE(parameters(vision_language_preset("internvl3-78b")) == 78'408'318'336);
+  STATIC_REQUIRE(parameters(vision_language_preset("gemma-3-4b")) == 4'300'079'472);
+  STATIC_REQUIRE(parameters(vision_language_preset("gemma-3-12b")) == 12'187'325'040);
+  STATIC_REQUIRE(parameters(vision_language_preset("gemma-3-27b")) == 27'432'406'640);
+}
+
 TEST_CASE("presets: those that publish rounded counts agree to the last digit given") {
   auto const rounds_to = [](std::int64_t parameters, double published, double digit) {
     return std::fabs(static_cast<double>(parameters) - published) <= digit / 2;
@@ -124,9 +149,11 @@ TEST_CASE("presets: each is found by its name and no other") {
           return transformer_preset("llama").layers;
         }).starts_with("no transformer preset \"llama\"; there are llama-3.1-8b, llama-3.1-70b, "));
   CHECK(refusal([] { return vision_preset("").patch; }) ==
-        "no vision preset \"\"; there are clip-l-14-336, internvit-6b-448, qwen2.5-vl-vit");
-  CHECK(refusal([] { return vision_language_preset("clip-l-14-336").vision.patch; }) ==
-        "no vision-language preset \"clip-l-14-336\"; there are llava-1.5-7b, internvl-chat-1.5, qwen2.5-vl-7b");
+        "no vision preset \"\"; there are clip-l-14-336, internvit-6b-448, qwen2.5-vl-vit, internvit-300m-448, siglip-so400m-14-896, "
+        "qwen2-vl-vit, qwen3-vl-vit, qwen3-vl-vit-300m");
+  CHECK(refusal([] {
+          return vision_language_preset("clip-l-14-336").vision.patch;
+        }).starts_with("no vision-language preset \"clip-l-14-336\"; there are llava-1.5-7b, internvl-chat-1.5, qwen2.5-vl-7b, "));
 }
 
 }  // namespace test_cost_presets

@@ -136,6 +136,7 @@ constexpr command_help command_helps[] = {
     {"simulate", of_model, "simulate layers.csv --stages 4 --micro-batches 16 --schedule zb1p"},
     {"shard", of_model, "shard --model llama-3.1-8b --ranks 8 --tokens 32Ki"},
     {"experts", of_model, "experts loads.csv --ranks 8"},
+    {"models", of_model, "models llama-3.1-8b"},
     {"check-config", of_model, "check-config run.sh --model llama-3.1-8b --gpus 64"},
     {"order", of_memory, "order step.json --layout --budget 24GiB"},
     {"layout", of_memory, "layout buffers.csv --capacity 80GB"},

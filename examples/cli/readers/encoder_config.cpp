@@ -24,11 +24,11 @@ enum class encoder_end : std::uint8_t { tokens, sentences_and_tokens, classes, c
   auto const words = in.words("architectures");
   if (!words || words->empty()) return encoder_end::tokens;
   auto const& word = words->front();
+  if (word.find("For") == word.npos ? !word.ends_with("Model") || word.ends_with("LMHeadModel") : word.ends_with("ForCausalLM"))
+    in.refuse("architectures", "is no encoder that is known");
   if (word.ends_with("ForPreTraining")) return encoder_end::sentences_and_tokens;
   if (word.ends_with("ForMaskedLM")) return encoder_end::tokens;
   if (word.ends_with("Model")) return encoder_end::nothing;
-  if (word.find("For") == word.npos || word.ends_with("ForCausalLM") || word.ends_with("LMHeadModel"))
-    in.refuse("architectures", "is no encoder that is known");
   return word.ends_with("ForSequenceClassification") || word.ends_with("ForMultipleChoice") ? encoder_end::classes
                                                                                             : encoder_end::classes_of_tokens;
 }

@@ -125,55 +125,16 @@ inline constexpr std::array transformer_presets{
 /// @brief Vision transformers.
 inline constexpr std::array vision_presets{
     preset<vision_transformer>{"clip-l-14-336",
-                               {.body = {.layers = 24,
-                                         .hidden = 1024,
-                                         .query_heads = 16,
-                                         .kv_heads = 16,
-                                         .head_width = 64,
-                                         .ffn = 4096,
-                                         .gated = false,
-                                         .positions = 577,
-                                         .causal = false,
-                                         .qkv_bias = true,
-                                         .output_bias = true,
-                                         .ffn_bias = true,
-                                         .norm_bias = true},
-                                .patch_bias = false,
-                                .pre_norm = true}},
-    preset<vision_transformer>{"internvit-6b-448",
-                               {.body = {.layers = 45,
-                                         .hidden = 3200,
-                                         .query_heads = 25,
-                                         .kv_heads = 25,
-                                         .head_width = 128,
-                                         .ffn = 12800,
-                                         .gated = false,
-                                         .positions = 1025,
-                                         .causal = false,
-                                         .output_bias = true,
-                                         .ffn_bias = true,
-                                         .final_norm = false,
-                                         .qk_norm = 6400,
-                                         .layer_scale = true}}},
+                               {.body = detail::encoder_shape(24, 1024, 16, 4096, 577), .patch_bias = false, .pre_norm = true}},
+    preset<vision_transformer>{"internvit-6b-448", detail::internvit_tower(45, 3200, 25, false)},
     // for an image of 448 x 448 pixels, in windows of 112 x 112; an image is two equal frames
-    preset<vision_transformer>{"qwen2.5-vl-vit",
-                               {.body = {.layers = 32,
-                                         .hidden = 1280,
-                                         .query_heads = 16,
-                                         .kv_heads = 16,
-                                         .head_width = 80,
-                                         .ffn = 3420,
-                                         .causal = false,
-                                         .window = 64,
-                                         .windowed = ~layer_set{7, 15, 23, 31},
-                                         .qkv_bias = true,
-                                         .output_bias = true,
-                                         .ffn_bias = true,
-                                         .final_norm = false},
-                                .channels = 6,
-                                .extra_tokens = 0,
-                                .patch_bias = false,
-                                .tile_tokens = 1024}},
+    preset<vision_transformer>{"qwen2.5-vl-vit", detail::qwen2_5_vl_tower()},
+    preset<vision_transformer>{"internvit-300m-448", detail::internvit_tower(24, 1024, 16, true)},
+    preset<vision_transformer>{"siglip-so400m-14-896", {.body = detail::encoder_shape(27, 1152, 16, 4304, 4096), .extra_tokens = 0}},
+    // for an image of 448 x 448 pixels, and those of Qwen3-VL for one of 512 x 512
+    preset<vision_transformer>{"qwen2-vl-vit", detail::qwen_vl_tower(detail::encoder_shape(32, 1280, 16, 5120, 0), 14)},
+    preset<vision_transformer>{"qwen3-vl-vit", detail::qwen_vl_tower(detail::encoder_shape(27, 1152, 16, 4304, 2304), 16)},
+    preset<vision_transformer>{"qwen3-vl-vit-300m", detail::qwen_vl_tower(detail::encoder_shape(24, 1024, 16, 4096, 2304), 16)},
 };
 
 /// @brief Finds a language model by name.
@@ -192,6 +153,54 @@ inline constexpr std::array vision_presets{
   return find_named(vision_presets, name, "vision preset").model;
 }
 
+namespace detail {
+
+/// A tower whose tiles of 1,024 patches become 256 tokens, behind a norm of the tower's width that has some weights.
+[[nodiscard]] constexpr vision_language_model qwen_vl(vision_transformer const& tower, std::int64_t norm_weights, layer_set const& deep,
+                                                      std::string_view language) {
+  auto const& model = transformer_preset(language);
+  auto const merged = 4 * tower.body.hidden;
+  return {.vision = tower,
+          .projector = {.input = merged,
+                        .output = model.hidden,
+                        .tokens = 256,
+                        .norm = true,
+                        .inner = merged,
+                        .norm_weights = norm_weights,
+                        .deep = deep},
+          .language = model};
+}
+[[nodiscard]] constexpr vision_language_model qwen2_vl(std::string_view language) {
+  return qwen_vl(vision_preset("qwen2-vl-vit"), 2560, {}, language);
+}
+[[nodiscard]] constexpr vision_language_model qwen2_5_vl(std::string_view language, std::int64_t ffn = 3420) {
+  auto tower = vision_preset("qwen2.5-vl-vit");
+  tower.body.ffn = ffn;
+  return qwen_vl(tower, 1280, {}, language);
+}
+[[nodiscard]] constexpr vision_language_model qwen3_vl(std::string_view language) {
+  return qwen_vl(vision_preset("qwen3-vl-vit"), 2304, {8, 16, 24}, language);
+}
+[[nodiscard]] constexpr vision_language_model small_qwen3_vl(std::string_view language) {
+  return qwen_vl(vision_preset("qwen3-vl-vit-300m"), 2048, {5, 11, 17}, language);
+}
+/// InternVL3: Qwen2.5 with a vocabulary of its own and a head of its own.
+[[nodiscard]] constexpr vision_language_model internvl3(std::string_view tower, std::string_view language) {
+  vision_language_model out{.vision = vision_preset(tower), .projector = {}, .language = transformer_preset(language)};
+  out.language.vocabulary = 151674;
+  out.language.tied = false;
+  out.projector = {.input = 4 * out.vision.body.hidden, .output = out.language.hidden, .tokens = 256, .norm = true};
+  return out;
+}
+[[nodiscard]] constexpr vision_language_model gemma3_vl(transformer const& language) {
+  return {.vision = vision_preset("siglip-so400m-14-896"),
+          .projector =
+              {.input = 1152, .output = language.hidden, .tokens = 256, .norm = true, .norm_weights = 1152, .matrices = 1, .bias = false},
+          .language = gemma_shape(qwen3_shape(language), 1024, 6)};
+}
+
+}  // namespace detail
+
 /// @brief Vision-language models: a vision transformer, a projector and a language model.
 inline constexpr std::array vision_language_presets{
     preset<vision_language_model>{"llava-1.5-7b",
@@ -207,11 +216,31 @@ inline constexpr std::array vision_language_presets{
                                   {.vision = vision_preset("internvit-6b-448"),
                                    .projector = {.input = 12800, .output = 6144, .tokens = 256, .norm = true},
                                    .language = transformer_preset("internlm2-20b")}},
-    preset<vision_language_model>{
-        "qwen2.5-vl-7b",
-        {.vision = vision_preset("qwen2.5-vl-vit"),
-         .projector = {.input = 5120, .output = 3584, .tokens = 256, .norm = true, .inner = 5120, .norm_weights = 1280},
-         .language = transformer_preset("qwen2.5-7b")}},
+    // Bai et al., "Qwen2.5-VL technical report", arXiv 2502.13923; Wang et al., "Qwen2-VL", arXiv 2409.12191; Qwen3-VL, arXiv 2511.21631
+    preset<vision_language_model>{"qwen2.5-vl-7b", detail::qwen2_5_vl("qwen2.5-7b")},
+    preset<vision_language_model>{"qwen2.5-vl-3b", detail::qwen2_5_vl("qwen2.5-3b")},
+    preset<vision_language_model>{"qwen2.5-vl-32b", detail::qwen2_5_vl("qwen2.5-32b", 3456)},
+    preset<vision_language_model>{"qwen2.5-vl-72b", detail::qwen2_5_vl("qwen2.5-72b", 3456)},
+    preset<vision_language_model>{"qwen2-vl-2b", detail::qwen2_vl("qwen2.5-1.5b")},
+    preset<vision_language_model>{"qwen2-vl-7b", detail::qwen2_vl("qwen2.5-7b")},
+    preset<vision_language_model>{"qwen2-vl-72b", detail::qwen2_vl("qwen2.5-72b")},
+    preset<vision_language_model>{"qwen3-vl-2b", detail::small_qwen3_vl("qwen3-1.7b")},
+    preset<vision_language_model>{"qwen3-vl-4b", detail::small_qwen3_vl("qwen3-4b")},
+    preset<vision_language_model>{"qwen3-vl-8b", detail::qwen3_vl("qwen3-8b")},
+    preset<vision_language_model>{"qwen3-vl-32b", detail::qwen3_vl("qwen3-32b")},
+    preset<vision_language_model>{"qwen3-vl-30b-a3b", detail::qwen3_vl("qwen3-30b-a3b")},
+    preset<vision_language_model>{"qwen3-vl-235b-a22b", detail::qwen3_vl("qwen3-235b-a22b")},
+    // Zhu et al., "InternVL3", arXiv 2504.10479
+    preset<vision_language_model>{"internvl3-1b", detail::internvl3("internvit-300m-448", "qwen2.5-0.5b")},
+    preset<vision_language_model>{"internvl3-2b", detail::internvl3("internvit-300m-448", "qwen2.5-1.5b")},
+    preset<vision_language_model>{"internvl3-8b", detail::internvl3("internvit-300m-448", "qwen2.5-7b")},
+    preset<vision_language_model>{"internvl3-14b", detail::internvl3("internvit-300m-448", "qwen2.5-14b")},
+    preset<vision_language_model>{"internvl3-38b", detail::internvl3("internvit-6b-448", "qwen2.5-32b")},
+    preset<vision_language_model>{"internvl3-78b", detail::internvl3("internvit-6b-448", "qwen2.5-72b")},
+    // Gemma Team, "Gemma 3 technical report", arXiv 2503.19786
+    preset<vision_language_model>{"gemma-3-4b", detail::gemma3_vl(detail::llama_shape(34, 2560, 8, 4, 256, 10240, 262208))},
+    preset<vision_language_model>{"gemma-3-12b", detail::gemma3_vl(detail::llama_shape(48, 3840, 16, 8, 256, 15360, 262208))},
+    preset<vision_language_model>{"gemma-3-27b", detail::gemma3_vl(detail::llama_shape(62, 5376, 32, 16, 128, 21504, 262208))},
 };
 
 /// @brief Finds a vision-language model by name.

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/cost/layer_set.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/cost/vision.hpp>
 
 #include <cstdint>
 
@@ -95,6 +96,46 @@ namespace detail {
   model.windowed = ~layer_set::every(2);
   model.sinks = model.router_bias = model.qkv_bias = model.output_bias = model.ffn_bias = true;
   return model;
+}
+
+/// A bidirectional transformer with biases and LayerNorms and without a gate, as most vision transformers are.
+[[nodiscard]] constexpr transformer encoder_shape(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t ffn,
+                                                  std::int64_t positions) {
+  return {.layers = layers,
+          .hidden = hidden,
+          .query_heads = heads,
+          .kv_heads = heads,
+          .head_width = hidden / heads,
+          .ffn = ffn,
+          .gated = false,
+          .positions = positions,
+          .causal = false,
+          .qkv_bias = true,
+          .output_bias = true,
+          .ffn_bias = true,
+          .norm_bias = true};
+}
+/// InternViT for tiles of 448 x 448 pixels: the small one has LayerNorms and biases, the large one RMSNorms, also of queries and keys.
+[[nodiscard]] constexpr vision_transformer internvit_tower(std::int64_t layers, std::int64_t hidden, std::int64_t heads, bool small) {
+  auto body = encoder_shape(layers, hidden, heads, 4 * hidden, 1025);
+  body.qkv_bias = body.norm_bias = small;
+  body.final_norm = false;
+  body.qk_norm = small ? 0 : 2 * hidden;
+  body.layer_scale = true;
+  return {.body = body};
+}
+/// Tiles of 32 x 32 patches; an image is two equal frames. Qwen3-VL has learned positions and a bias of patches.
+[[nodiscard]] constexpr vision_transformer qwen_vl_tower(transformer body, std::int64_t patch) {
+  body.final_norm = false;
+  return {.body = body, .patch = patch, .channels = 6, .extra_tokens = 0, .patch_bias = body.positions > 0, .tile_tokens = 1024};
+}
+[[nodiscard]] constexpr vision_transformer qwen2_5_vl_tower() {
+  auto body = encoder_shape(32, 1280, 16, 3420, 0);
+  body.gated = true;
+  body.norm_bias = false;
+  body.window = 64;
+  body.windowed = ~layer_set{7, 15, 23, 31};
+  return qwen_vl_tower(body, 14);
 }
 
 }  // namespace detail
