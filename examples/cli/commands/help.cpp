@@ -139,6 +139,7 @@ constexpr command_help command_helps[] = {
     {"simulate", of_model, "simulate layers.csv --stages 4 --micro-batches 16 --schedule zb1p"},
     {"shard", of_model, "shard --model llama-3.1-8b --ranks 8 --tokens 32Ki"},
     {"experts", of_model, "experts loads.csv --ranks 8"},
+    {"models", of_model, "models llama-3.1-8b"},
     {"order", of_memory, "order step.json --layout --budget 24GiB"},
     {"layout", of_memory, "layout buffers.csv --capacity 80GB"},
     {"offload", of_memory, "offload --model llama-3.1-8b --length 8Ki --memory 24GiB --host-memory 256GiB"},
