@@ -78,7 +78,8 @@ TEST_CASE("encoder_config: what makes no encoder is refused, and what errs is sa
   CHECK(refused("bert", R"("embedding_size": 128)").find("embedding_size = 128 changes the shape") != std::string::npos);
   CHECK(refused("modernbert", R"("local_attention": 0)").find("local_attention = 0 must be positive") != std::string::npos);
   CHECK(refused("modernbert", R"("layer_types": ["full_attention"])").find("an entry for each of 22 layers") != std::string::npos);
-  CHECK(refused("bert", R"("id2label": 3, "architectures": ["BertForTokenClassification"])").find("id2label = 3 must be an object") != std::string::npos);
+  CHECK(refused("bert", R"("id2label": 3, "architectures": ["BertForTokenClassification"])").find("id2label = 3 must be an object") !=
+        std::string::npos);
   auto const notes = read_model_config(R"({"model_type": "bert", "architectures": ["BertModel"]})", "config.json").notes;
   CHECK(notes.front().find("so time and memory are lower") != std::string::npos);
 }

@@ -71,8 +71,7 @@ TEST_CASE("vision: projectors of other depths, and those of deep layers") {
       .input = 1152, .output = 2560, .tokens = 256, .norm = true, .norm_weights = 1152, .matrices = 1, .bias = false, .vectors = 2};
   CHECK(parameters(one) == 1152 * 2560 + 1152 + 2 * 2560);
   // Mistral Small 3.1: 4 x 1,024 -> 1,024 -> 5,120 -> 5,120 behind a norm of 1,024
-  projector const merged{
-      .input = 4096, .output = 5120, .tokens = 256, .norm = true, .norm_weights = 1024, .bias = false, .merged = 1024};
+  projector const merged{.input = 4096, .output = 5120, .tokens = 256, .norm = true, .norm_weights = 1024, .bias = false, .merged = 1024};
   CHECK(parameters(merged) == 1024 + 4096 * 1024 + 1024 * 5120 + 5120 * 5120);
   CHECK(tile_flops(merged) == 2 * 256 * (parameters(merged) - 1024));
   // GLM-4.1V: 4 x 1,536 -> 4,096 with a bias, a matrix, a norm, and a gated block of 13,696

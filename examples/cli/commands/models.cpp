@@ -190,8 +190,9 @@ void add_models(CLI::App& app) {
   auto& command = *app.add_subcommand("models", "list the models that are known, or describe one");
   command.add_option("MODEL", arguments->model, "preset, name of a hub, or Hugging Face config.json; all are listed by default");
   command.add_flag("--json", arguments->json, json_help);
-  command.callback(
-      [arguments] { arguments->model.empty() ? print_known_models(arguments->json) : print_known_model(arguments->model, arguments->json); });
+  command.callback([arguments] {
+    arguments->model.empty() ? print_known_models(arguments->json) : print_known_model(arguments->model, arguments->json);
+  });
 }
 
 }  // namespace ballast_cli

@@ -131,8 +131,7 @@ constexpr void require_valid(vision_language_model const& model) {
 /// @param model  the shape, widths at most 2^20
 /// @return the number of parameters
 [[nodiscard]] constexpr std::int64_t parameters(projector const& model) noexcept {
-  auto const biases =
-      (model.bias ? (model.matrices - 1) * model.inner_width() + model.output : 0) + (model.merged_bias ? model.merged : 0);
+  auto const biases = (model.bias ? (model.matrices - 1) * model.inner_width() + model.output : 0) + (model.merged_bias ? model.merged : 0);
   auto const norm = model.norm_weights > 0 ? model.norm_weights : 2 * model.input;
   return model.count() * (model.weights() + biases) + (model.norm ? norm : 0) + (model.count() - 1) * 2 * model.input +
          model.vectors * model.output;
