@@ -232,6 +232,11 @@ class WebDataset(Files):
         self.refused("s.tar: 0.json: has more than 64 MiB", "stats", "s.tar", "--field", "json.n")
         self.write("s.tar", tar_of([(f"{i}.len", b"1" if i != 5000 else b"a") for i in range(5001)]))
         self.refused("s.tar: sample 5000: len is text", "stats", "s.tar", "--field", "len")
+        packed = tar_of([(f"{i}.len", b"%d" % (i * i)) for i in range(1, 999)], "w:gz")
+        middle = len(packed) // 2
+        for data in (packed[:middle], packed[:middle] + bytes(40) + packed[middle + 40 :]):
+            self.write("s.tar", data)
+            self.refused("s.tar: ", "stats", "s.tar", "--field", "len")
         self.write("s.tar", tar_of([("0.json", b"{")]))
         self.refused("s.tar: 0.json: is not valid JSON", "stats", "s.tar", "--field", "json.n")
         self.write("s.tar", tar_of([("0.json", b'{"n": -4}')]))
@@ -276,12 +281,12 @@ class WebDataset(Files):
         for data in (many, deep, bytes(huge), zeros):
             path = self.write("s.tar", data)
             tracemalloc.start()
-            begin = time.perf_counter()
+            begin = time.process_time()
             try:
                 lengths_in(path, kind_of(path), Asked(columns=[["json.n"]]), "s.tar")
             except ValueError as fault:
                 self.assertTrue(str(fault).startswith("s.tar"))
-            self.assertLess(time.perf_counter() - begin, 10)  # 2 s, on a machine that does other things
+            self.assertLess(time.process_time() - begin, 2)
             self.assertLess(tracemalloc.get_traced_memory()[1], 500e6)
             tracemalloc.stop()
 
@@ -395,8 +400,13 @@ class Tables(Files):
 
         with pa.CompressedOutputStream(str(self.folder / "a.jsonl.zst"), "zstd") as out:
             out.write(b'{"n": 3, "ids": [1, 2]}\n\n{"n": 4, "ids": []}\n')
+        with pa.CompressedOutputStream(str(self.folder / "b.jsonl.zst"), "zstd") as out:
+            out.write(b'{"n": 3, "ids": [1, 2]}\n' * 9000)
         self.assertEqual(self.given("stats", "a.jsonl.zst", "--field", "n+ids")["stand_ins"], {"a.jsonl.zst": [5, 4]})
         self.refused("a.jsonl.zst:1: the object has no field m", "stats", "a.jsonl.zst", "--field", "m")
+        whole = (self.folder / "b.jsonl.zst").read_bytes()
+        self.write("b.jsonl.zst", whole[:40] + bytes(9) + whole[49:])
+        self.refused("b.jsonl.zst: is damaged or ends early", "stats", "b.jsonl.zst", "--field", "n")
 
 
 class WithoutPackages(Files):
@@ -485,6 +495,11 @@ class Texts(Files):
         ran = self.run_module("stats", "a.jsonl", *self.by, "m")
         self.assertIn("1 turns or parts of turns hold no text", ran.stderr)
         self.assertEqual(json.loads(ran.stdout)["stand_ins"], {"a.jsonl": [2]})
+        data = gzip.compress(b'{"m": "a"}\n' * 9000)
+        self.write("a.jsonl.gz", data[:-9])
+        self.refused("a.jsonl.gz: is damaged or ends early", "stats", "a.jsonl.gz", *self.by, "m")
+        self.write("a.jsonl.gz", data[:20] + bytes(20) + data[40:])
+        self.refused("a.jsonl.gz: is damaged or ends early", "stats", "a.jsonl.gz", *self.by, "m")
         self.lines({"t": "a"}, {"t": None}, {"t": 5})
         self.refused("a.jsonl:2: t is null, and neither a text nor a conversation", "stats", "a.jsonl", *self.by, "t")
         self.refused("a.jsonl:1: the object has no field text", "stats", "a.jsonl", *self.by, "text")

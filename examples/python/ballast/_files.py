@@ -9,6 +9,7 @@ import json
 import pickle
 import re
 import tarfile
+import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,7 +51,7 @@ def kind_of(path):
         try:
             with gzip.open(path) as file:
                 head = file.read(512)
-        except (OSError, EOFError):
+        except (OSError, EOFError, zlib.error):
             return ""  # the command line says what is wrong with it
         return "a tar file" if head[257:262] == b"ustar" else ""
     for magic, kind in (
@@ -74,12 +75,15 @@ def lengths_in(path, kind, asked, shown):
     if kind in ARROW:
         parts = _of_arrow(path, kind, asked, shown)
     elif kind == "a tar file":
-        parts = _of_rows(_tar_rows(path, asked, shown), asked)
+        parts = _of_rows(_tar_rows(path, kind, asked, shown), asked)
     elif kind == "an array of objects":
         return _of_objects(path, asked, shown)
     else:
         parts = _of_rows(_json_rows(path, kind, asked, shown), asked)
-    parts = list(parts)
+    try:
+        parts = list(parts)
+    except (OSError, EOFError, zlib.error) as fault:
+        raise ValueError(f"{shown}: is damaged or ends early: {fault}") from None
     out = np.concatenate(parts) if parts else np.zeros((0, max(1, len(asked.measures))), np.int64)
     return out[:, 0] if out.shape[1] == 1 else out
 
@@ -387,7 +391,7 @@ def _opened(path, kind, shown):
     return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), "zstd"))
 
 
-def _tar_rows(path, asked, shown):
+def _tar_rows(path, kind, asked, shown):
     """Samples of a shard of WebDataset: members that follow each other and are called alike up to the first dot."""
     if not asked.names:
         raise ValueError(
@@ -403,8 +407,9 @@ def _tar_rows(path, asked, shown):
         return f"{shown}: sample {key}", found
 
     try:
-        with tarfile.open(path, "r|*") as tar:
-            for member in tar:
+        with _opened(path, kind, shown) as file, tarfile.open(fileobj=file, mode="r:") as tar:
+            while member := tar.next():
+                tar.members.clear()  # which it keeps
                 parts = re.fullmatch(r"((?:.*/)?[^./]+)\.([^/]+)", member.name, re.DOTALL) if member.isfile() else None
                 if parts is None:
                     continue
@@ -419,7 +424,7 @@ def _tar_rows(path, asked, shown):
                         found[name] = _member(tar, member, inner, f"{shown}: {member.name}")
         if key is not None:
             yield sample()
-    except (tarfile.TarError, OSError, EOFError) as fault:
+    except tarfile.TarError as fault:
         raise ValueError(f"{shown}: cannot be read as a tar file: {fault}") from None
 
 
