@@ -2,6 +2,7 @@
 #include "readers/language_config.hpp"
 
 #include "errors.hpp"
+#include "readers/hybrid_config.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -245,18 +246,28 @@ void set_latent_attention(transformer& model, config_fields& in) {
   model.v_width = in.number({"v_head_dim"}, 128);
   model.kv_heads = model.query_heads;
   if (model.kv_rank == 0) in.refuse("kv_lora_rank", "must be positive");
-  set_masks(model, in, mask::sliding, false, never);
 }
 void add_deepseek_v2(transformer& model, config_fields& in) {
   set_latent_attention(model, in);
+  set_masks(model, in, mask::sliding, false, never);
   model.ffn_bias = in.flag("mlp_bias", false);
   set_late_experts(model, in, 64, 0, 1407, 2, 0);
 }
-void add_deepseek_v3(transformer& model, config_fields& in) {
+void set_deepseek_v3(transformer& model, config_fields& in) {
   set_latent_attention(model, in);
   set_late_experts(model, in, 256, 8, 2048, 1, 3);
   auto const how = in.text("topk_method");
   model.router_bias = how.empty() || how == "noaux_tc";
+}
+void add_deepseek_v3(transformer& model, config_fields& in) {
+  set_deepseek_v3(model, in);
+  set_masks(model, in, mask::sliding, false, never);
+}
+void add_deepseek_v32(transformer& model, config_fields& in) {
+  set_deepseek_v3(model, in);
+  for (auto const& word : in.words("layer_types").value_or(std::vector<std::string>{}))
+    if (word != "indexed_attention") in.refuse("layer_types", "says " + printable(word) + ", which this family does not have");
+  add_index(model, in);
 }
 void refuse_both_ways(config_fields& in) {
   if (in.flag("use_bidirectional_attention", false)) in.refuse("use_bidirectional_attention", "is not modelled");
@@ -352,10 +363,12 @@ void add_internlm2(transformer& model, config_fields& in) {
 /// One class: its defaults, and what it has beside the fields that all have.
 struct language_family {
   std::string_view name;
-  std::int64_t layers, hidden, query_heads;
-  std::int64_t kv_heads;    ///< 0: as many as query heads
-  std::int64_t head_width;  ///< 0: `hidden / query_heads`
-  std::int64_t ffn;         ///< 0: the class has another field for it
+  std::int64_t layers;  ///< 0: those of a list
+  std::int64_t hidden;
+  std::int64_t query_heads;  ///< 0: no layer has attention
+  std::int64_t kv_heads;     ///< 0: as many as query heads
+  std::int64_t head_width;   ///< 0: `hidden / query_heads`
+  std::int64_t ffn;          ///< 0: the class has another field for it
   std::int64_t vocabulary;
   void (*add)(transformer&, config_fields&);
   bool tied = false;
@@ -380,6 +393,7 @@ constexpr language_family families[]{
     {"qwen3_vl_moe_text", 24, 2048, 16, 16, 0, 5632, 151936, add_qwen3_vl_moe, true},
     {"deepseek_v2", 32, 4096, 32, 0, 0, 11008, 102400, add_deepseek_v2},
     {"deepseek_v3", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v3},
+    {"deepseek_v32", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v32},
     {"kimi_k2", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v3},
     {"gemma2", 26, 2304, 8, 4, 256, 9216, 256000, add_gemma2, true},
     {"gemma3_text", 26, 2304, 8, 4, 256, 9216, 262208, add_gemma3, true},
@@ -395,6 +409,16 @@ constexpr language_family families[]{
     {"falcon", 32, 4544, 71, 0, 0, 0, 65024, add_falcon, true},
     {"gpt2", 12, 768, 12, 0, 0, 0, 50257, add_gpt2, true},
     {"internlm2", 32, 4096, 32, 0, 0, 11008, 103168, add_internlm2},
+    {"mamba", 32, 768, 0, 0, 0, 0, 50280, add_mamba, true},
+    {"falcon_mamba", 32, 768, 0, 0, 0, 0, 50280, add_falcon_mamba, true},
+    {"mamba2", 64, 4096, 0, 0, 0, 0, 32768, add_mamba2},
+    {"bamba", 32, 4096, 32, 8, 0, 14336, 128000, add_bamba},
+    {"falcon_h1", 32, 4096, 32, 8, 0, 14336, 128000, add_falcon_h1},
+    {"granitemoehybrid", 32, 4096, 32, 0, 0, 11008, 32000, add_granite_hybrid},
+    {"nemotron_h", 0, 4096, 32, 8, 0, 21504, 131072, add_nemotron_h},
+    {"jamba", 32, 4096, 32, 8, 0, 14336, 65536, add_jamba},
+    {"lfm2", 32, 2560, 32, 8, 0, 12288, 65536, add_lfm2, true},
+    {"lfm2_moe", 32, 2048, 32, 8, 0, 7168, 65536, add_lfm2_moe, true},
 };
 
 [[nodiscard]] language_family const* family_named(std::string_view name) {
@@ -414,9 +438,9 @@ std::string language_families() {
 
 transformer read_language_config(config_fields& in, std::string_view name, std::optional<bool> tied) {
   auto const& family = *family_named(name);
-  transformer model{.layers = in.number({"num_hidden_layers", "n_layer", "num_layers"}, family.layers),
+  transformer model{.layers = family.layers > 0 ? in.number({"num_hidden_layers", "n_layer", "num_layers"}, family.layers) : 1,
                     .hidden = in.number({"hidden_size", "n_embd", "n_embed"}, family.hidden),
-                    .query_heads = in.number({"num_attention_heads", "n_head"}, family.query_heads)};
+                    .query_heads = family.query_heads > 0 ? in.number({"num_attention_heads", "n_head"}, family.query_heads) : 1};
   config_fields::names const kv_heads{"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"};
   model.kv_heads =
       family.kv_heads > 0 ? in.number(kv_heads, family.kv_heads, model.query_heads) : in.number(kv_heads).value_or(model.query_heads);
