@@ -85,4 +85,22 @@ TEST_CASE("argument_lines: devices that torchrun or its variables name") {
   CHECK(lines.commands == words{"torchrun", "a.py"});
 }
 
+TEST_CASE("argument_lines: words behind a program of Python override keys of its configuration") {
+  auto const given = [](std::string const& text, std::string const& key) {
+    return read_argument_lines(text, "run.sh").overrides.word(key, "none");
+  };
+  std::string const script =
+      "N=8\nX.y=1\npython3 -m a.main --config-name 'c' a.b=$N +a.c.d='[1,2]' ++e.f=\"x=y\" \\\n  name=z --flag g.h=2 && other i.j=3\n";
+  CHECK(given(script, "a.b") == "8");
+  CHECK(given(script, "a.c.d") == "[1,2]");
+  CHECK(given(script, "e.f") == "x=y");
+  CHECK(given(script, "name") == "z");
+  CHECK(given(script, "g.h") == "2");
+  CHECK(given(script, "i.j") == "none");  // of another command
+  CHECK(given(script, "X.y") == "none");
+  CHECK(given("torchrun --nproc_per_node 8 a.py a.b=1", "a.b") == "1");
+  CHECK(of(script, "config_name") == words{"c"});
+  CHECK(of(script, "flag").empty());
+}
+
 }  // namespace test_cli_argument_lines

@@ -209,6 +209,7 @@ TEST_CASE("files that cannot be read are refused", "[cli]") {
 
 TEST_CASE("options that mean nothing are refused", "[cli]") {
   scratch const in;
+  in.file("run.sh", "--micro-batch-size 1\n");
   in.file("f", "5\n16\n");
   struct bad {
     std::string arguments, sentence;
@@ -251,8 +252,13 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"generate --list --like vlm-sft --samples 5", "--like excludes --list\n"},
       {"generate --list --seed 5", "--seed requires --like\n"},
       {"levels f --max-length 16 --gpus 1 --table t --head-loss fused", "--head-loss excludes --table\n"},
-      {"check-config f --oversize truncate", "--oversize: is for files of lengths behind the setting, and there are none\n"},
-      {"check-config f --columns 1", "--columns: is for files of lengths behind the setting, and there are none\n"},
+      {"check run.sh --oversize truncate", "--oversize: is for files of lengths behind the setting, and there are none\n"},
+      {"check run.sh --columns 1", "--columns: is for files of lengths behind the setting, and there are none\n"},
+      {"check run.sh --capacity 9", "--capacity: is for packings, and run.sh is read as a setting of a framework\n"},
+      {"check f", "--capacity is required for a packing: the tokens that a pack holds\n"},
+      {"check f f --capacity 9 --gpus 8", "--gpus: is for settings of frameworks, and f is a packing\n"},
+      {"check run.sh --write megatrom", "--write megatrom: expected one of megatron, "},
+      {"check run.sh --framework fsdp", "--framework fsdp: expected one of megatron, "},
   };
   for (auto const& c : cases) check_refused(in.ballast(c.arguments), c.sentence);
 

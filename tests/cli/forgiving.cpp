@@ -334,11 +334,10 @@ TEST_CASE("help says of each option its kind, its default and its group, and sho
   auto const all = in.ballast("--help").out;
   for (std::string const group : {"Plan the data:", "Plan the model:", "Plan memory:", "Describe and check:"})
     CHECK(all.find("\n" + group + "\n") != std::string::npos);
-  for (std::string const command :
-       {"pack", "plan", "levels", "calibrate", "check", "check-config", "capacities", "partition", "recompute", "offload", "simulate",
-        "layout", "order", "experts", "shard", "stats", "compare", "schedule", "generate"}) {
+  for (std::string const command : {"pack", "plan", "levels", "calibrate", "check", "capacities", "partition", "recompute", "offload",
+                                    "simulate", "layout", "order", "experts", "shard", "stats", "compare", "schedule", "generate"}) {
     CAPTURE(command);
-    CHECK(all.find("\n  " + command + " ") != std::string::npos);
+    CHECK((all.find("\n  " + command + " ") != std::string::npos || all.find("\n  " + command + ", ") != std::string::npos));
     auto const help = in.ballast(command + " --help").out;
     auto const example = help.substr((std::min)(help.find("Example:\n  ballast "), help.size()));
     REQUIRE(!example.empty());

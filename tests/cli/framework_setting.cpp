@@ -46,6 +46,10 @@ bool has_note(imported_setting const& of, std::string const& part) {
   return std::any_of(of.notes.begin(), of.notes.end(), [&](auto const& n) { return n.find(part) != n.npos; });
 }
 
+bool nothing_passed(imported_setting const& of) {
+  return of.passed.harmless.empty() && of.passed.doubtful.empty() && of.passed.unknown.empty();
+}
+
 /// A setting that draws everything that frameworks can say, and some that they cannot.
 training_setting drawn(std::uint64_t seed, ballast::transformer const& model) {
   auto draw = [state = seed * 0x9e3779b97f4a7c15U + 1](std::uint64_t n) mutable {
@@ -263,7 +267,7 @@ TEST_CASE("framework_setting: what only the time of a step depends on") {
   for (auto const* flags : {"--fp8-format hybrid", "--fp4-format e2m1"}) CHECK(of(flags).rates.fp8);
   auto const experts = mixture + "--expert-model-parallel-size 4 --moe-token-dispatcher-type ";
   auto const once = megatron(experts + "flex --moe-enable-deepep");
-  CHECK((once.time.dispatcher == ballast::token_dispatcher::once && once.passed_over.empty()));
+  CHECK((once.time.dispatcher == ballast::token_dispatcher::once && nothing_passed(once)));
   CHECK(megatron(experts + "alltoall").time.dispatcher == ballast::token_dispatcher::all_to_all);
   struct {
     char const* flags;
@@ -278,7 +282,7 @@ TEST_CASE("framework_setting: what only the time of a step depends on") {
   for (auto const& g : graphs) {
     CAPTURE(g.flags);
     auto const read = megatron(llama_8b + g.flags);
-    CHECK((read.time.graphs == g.what && read.passed_over.empty()));
+    CHECK((read.time.graphs == g.what && nothing_passed(read)));
     CHECK(has_note(read, "memory of CUDA graphs") == (g.what != ballast::graph_scope::none));
   }
 
@@ -408,13 +412,62 @@ TEST_CASE("framework_setting: a slip of a key is refused with the key, a key tha
       "t.toml:2: parallelism.tensor_parallel_degre is no key of torchtitan that this program knows; is parallelism.tensor_parallel_degree "
       "meant?");
   using names = std::vector<std::string>;
-  CHECK(read("micro_batch_size: 1\nseq_length: 4096\ntensor_parallel: 2\n", "a.yaml", asked).passed_over == names{"tensor_parallel"});
-  CHECK(read(llama_8b + "--use-persistent-ckpt-worker --new-key 1", "run.sh", asked).passed_over ==
-        names{"use_persistent_ckpt_worker", "new_key"});
-  auto const all_known = [&](std::string const& text, char const* name) { return read(text, name, asked).passed_over.empty(); };
+  CHECK(read("micro_batch_size: 1\nseq_length: 4096\ntensor_parallel: 2\n", "a.yaml", asked).passed.doubtful == names{"tensor_parallel"});
+  auto const passed = read(llama_8b + "--use-persistent-ckpt-worker --new-key 1", "run.sh", asked).passed;
+  CHECK(passed.harmless == names{"use_persistent_ckpt_worker"});
+  CHECK(passed.unknown == names{"new_key"});
+  auto const all_known = [&](std::string const& text, char const* name) { return nothing_passed(read(text, name, asked)); };
   CHECK(all_known(llama_8b + "--lr 1e-4 --save /tmp --log-interval 1 --train-iters 100 --adam-beta2 0.95 --data-path a b c", "run.sh"));
   CHECK(all_known(R"({"gradient_clipping": 1.0, "steps_per_print": 10, "zero_optimization": {"stage": 1}})", "ds.json"));
   CHECK(all_known("[metrics]\nlog_freq = 10\n[checkpoint]\ninterval = 500\n", "t.toml"));
+}
+
+TEST_CASE("framework_setting: keys of next year are passed over by what their names say, and never change the setting") {
+  setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096, .micro_batch = 1};
+  struct {
+    std::string text, name, key, end;  // how a further key is written
+  } const bases[] = {{llama_8b, "run.sh", "--", " 1 "},
+                     {"swift sft --deepspeed zero2 --max_length 4096 ", "run.sh", "--", " 1 "},
+                     {"megatron sft --max_length 4096 --packing true ", "run.sh", "--", " 1 "},
+                     {"micro_batch_size: 1\nseq_length: 4096\n", "a.yaml", "", ": 1\n"},
+                     {"[training]\nlocal_batch_size = 1\nseq_len = 4096\n[metrics]\nlog_freq = 1\n[parallelism]\n", "t.toml", "", " = 1\n"},
+                     {"{\"zero_optimization\": {\"stage\": 2}, \"x\": 1", "ds.json", ", \"", "\": 1"}};
+  auto draw = [state = std::uint64_t{12}](std::uint64_t n) mutable {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>((state >> 33) % n);
+  };
+  constexpr std::string_view aside[]{"eval", "logging", "wandb", "save", "hub", "test"},
+      weighty[]{"parallel", "offload", "expert", "batch", "fp8"}, light[]{"lr", "seed", "tokenizer", "path", "name", "coeff"};
+  for (auto const& base : bases)
+    for (int round = 0; round < 50; ++round) {
+      auto const nonsense = [&] { return "zq" + std::to_string(100'000 + draw(900'000)) + "wy"; };
+      passed_keys expected;
+      auto text = base.text;
+      for (int k = 0; k < 4; ++k) {
+        auto const which = draw(5);
+        auto key = nonsense();
+        auto const heavy = std::string(weighty[draw(5)]), idle = std::string(light[draw(6)]), off = std::string(aside[draw(6)]);
+        if (which == 0) key += "_" + off + "_" + heavy;
+        if (which == 1) key = heavy + "_" + key + "_" + idle;
+        if (which == 2) key = idle + "_" + key;
+        if (which == 3) key += "_" + off;
+        if (which == 4 && !expected.unknown.empty()) continue;
+        auto& of = which == 1 ? expected.doubtful : which == 4 ? expected.unknown : expected.harmless;
+        of.push_back(key);
+        text += base.key + key + base.end;
+      }
+      if (base.name == "ds.json") text += "}";
+      CAPTURE(base.name, text);
+      auto const with = read(text, base.name, asked), without = read(base.text + (base.name == "ds.json" ? "}" : ""), base.name, asked);
+      CHECK(with.setting == without.setting);
+      if (base.name == "t.toml" || base.name == "ds.json") continue;  // whose sections are words of their keys
+      CHECK(with.passed.harmless == expected.harmless);
+      CHECK(with.passed.doubtful == expected.doubtful);
+      CHECK(with.passed.unknown == expected.unknown);
+    }
+  auto text = llama_8b;
+  for (int k = 0; k < 40; ++k) text += "--zq" + std::to_string(1000 + 37 * k) + "wy 1 ";
+  CHECK(refused(text, "run.sh", asked).find(" keys, as zq1000wy, are none of Megatron-LM") != std::string::npos);
 }
 
 TEST_CASE("framework_setting: a functional test of Megatron-LM is read as the flags that it holds") {
@@ -517,9 +570,7 @@ TEST_CASE("framework_setting: a file that is no setting of a framework is refuse
     CAPTURE(c.text);
     auto const sentence = refused(c.text, c.name, asked);
     CHECK(sentence.starts_with(std::string(c.name) + ": no key of a framework is in it"));
-    CHECK(
-        sentence.ends_with("; read are argument lines and YAML of Megatron-LM and ms-swift, JSON of DeepSpeed, TOML and saved JSON of "
-                           "torchtitan"));
+    CHECK(sentence.ends_with("; read are settings of " + framework_names()));
     CHECK(refused(c.text, c.name, {}) == sentence);  // before anything that is missing
   }
   CHECK(refused("torchrun train.py \"$@\"\n", "job.sh", asked).find(", and what is in line 1: $@ is not known; ") != std::string::npos);

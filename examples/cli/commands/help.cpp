@@ -27,6 +27,7 @@ struct option_kind {
 
 constexpr option_kind option_kinds[] = {
     // of a command first; where an option is not here it is a count among the limits
+    {"check --capacity", "N[,N]", about_limits, "none, which a packing needs,"},
     {"layout --capacity", "BYTES", about_limits},
     {"pack --out", "DIR", about_output},
     {"plan --out", "DIR", about_output},
@@ -84,6 +85,8 @@ constexpr option_kind option_kinds[] = {
     {"--overlap", "PERCENT", about_model},
     {"--scores", "", about_model},
     {"--gradient-checkpointing", "", about_model},
+    {"--write", "NAME", about_output},
+    {"--strict", "", about_output},
     {"--budget", "BYTES", about_limits},
     {"--ranks", "N", about_spread, "as --gpus chooses"},
     {"--gpus", "N", about_spread},
@@ -136,11 +139,11 @@ constexpr command_help command_helps[] = {
     {"simulate", of_model, "simulate layers.csv --stages 4 --micro-batches 16 --schedule zb1p"},
     {"shard", of_model, "shard --model llama-3.1-8b --ranks 8 --tokens 32Ki"},
     {"experts", of_model, "experts loads.csv --ranks 8"},
-    {"check-config", of_model, "check-config run.sh --model llama-3.1-8b --gpus 64"},
+    {"models", of_model, "models llama-3.1-8b"},
     {"order", of_memory, "order step.json --layout --budget 24GiB"},
     {"layout", of_memory, "layout buffers.csv --capacity 80GB"},
     {"offload", of_memory, "offload --model llama-3.1-8b --length 8Ki --memory 24GiB --host-memory 256GiB"},
-    {"check", of_checks, "check packs lengths.txt --capacity 8Ki"},
+    {"check", of_checks, "check run.sh --model llama-3.1-8b --gpus 64\n  ballast check packs lengths.txt --capacity 8Ki"},
     {"stats", of_checks, "stats prompts.csv --columns prompt+answer"},
     {"calibrate", of_checks, "calibrate times.csv --json"},
     {"generate", of_checks, "generate --like vlm-sft --samples 100k --seed 1 --out samples.txt"},

@@ -11,10 +11,7 @@
 
 namespace ballast_cli {
 
-namespace {
-
-/// "48 layers: 12 full, 36 linear".
-[[nodiscard]] std::string masks_in_words(ballast::transformer const& m) {
+std::string masks_in_words(ballast::transformer const& m) {
   auto const linear = m.linear.layers.count(m.layers), convolved = m.conv.layers.count(m.layers);
   std::int64_t full = 0, windowed = 0, space = 0, both = 0;
   for (std::int64_t l = 0; l < m.layers; ++l) {
@@ -37,8 +34,6 @@ namespace {
   add(m.layers - full - windowed - linear - space - both - convolved, "feed-forward alone");
   return text;
 }
-
-}  // namespace
 
 std::string in_words(model_shape const& shape, std::string const& name) {
   auto const& m = shape.language;

@@ -287,12 +287,22 @@ void take_unset(std::vector<shell_word>& words, std::vector<shell_word>& out) {
   return key;
 }
 
+/// The key of a word such as `a.b=value`, `+a.b=value` or `++a.b=value`, and where its value begins; nothing for other words.
+[[nodiscard]] std::optional<std::pair<std::string, std::size_t>> override_of(std::string const& word) {
+  auto const first = (std::min)(word.find_first_not_of('+'), word.size()), equals = word.find('=');
+  if (first > 2 || equals == word.npos || equals <= first) return {};
+  auto const key = word.substr(first, equals - first);
+  auto const plain = [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '/' || c == '@' || is_name({&c, 1}); };
+  if (!is_name(key.substr(0, 1)) || !std::all_of(key.begin(), key.end(), plain)) return {};
+  return std::pair{key, equals + 1};
+}
+
 }  // namespace
 
 argument_lines read_argument_lines(std::string_view text, std::string const& name) {
   shell_reader reader(text, name);
   auto words = reader.read();
-  argument_lines out{.flags = setting_table(name), .commands = {}, .gpus = {}, .unread = {}};
+  argument_lines out{.flags = setting_table(name), .overrides = setting_table(name), .commands = {}, .gpus = {}, .unread = {}};
   auto const is_flag = [](shell_word const& w) { return !w.operator_ && w.text.size() > 2 && w.text.starts_with("--"); };
   auto unread = reader.unread();
   take_unset(words, unread);
@@ -310,11 +320,18 @@ argument_lines read_argument_lines(std::string_view text, std::string const& nam
   for (auto const* const variable : {"NPROC_PER_NODE", "NNODES"})
     if (auto const found = reader.variables().find(variable); found != reader.variables().end() && found->second.size() == 1)
       launched[variable[1] == 'P' ? "nproc_per_node" : "nnodes"] = found->second.front();
+  auto of_python = false;  // behind a program of Python
   for (std::size_t i = 0; i < words.size(); ++i) {
     auto const& word = words[i];
+    of_python = !word.operator_ && (of_python || word.text == "-m" || word.text.ends_with(".py"));
     if (word.operator_) continue;
     if (!is_flag(word)) {
-      out.commands.push_back(word.text);
+      auto const given = of_python ? override_of(word.text) : std::nullopt;
+      if (given)
+        out.overrides.add(
+            {.key = given->first, .words = {word.text.substr(given->second)}, .place = name + ":" + std::to_string(word.line)});
+      else
+        out.commands.push_back(word.text);
       continue;
     }
     auto const equals = word.text.find('=');
@@ -324,7 +341,10 @@ argument_lines read_argument_lines(std::string_view text, std::string const& nam
       entry.words.push_back(word.text.substr(equals + 1));
     else
       while (i + 1 < words.size() && !words[i + 1].operator_ && !is_flag(words[i + 1])) {
+        auto const given = of_python ? override_of(words[i + 1].text) : std::nullopt;
+        if (given && given->first.find('.') != std::string::npos) break;
         entry.words.push_back(words[++i].text);
+        of_python = of_python || entry.words.back().ends_with(".py");
         if (entry.words.back().ends_with(".py")) {  // the program behind the flags of its launcher
           out.commands.push_back(entry.words.back());
           entry.words.pop_back();

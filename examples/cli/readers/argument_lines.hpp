@@ -14,7 +14,8 @@ namespace ballast_cli {
 
 /// What a script says.
 struct argument_lines {
-  setting_table flags;                ///< "--micro-batch-size" is micro_batch_size
+  setting_table flags;      ///< "--micro-batch-size" is micro_batch_size
+  setting_table overrides;  ///< words such as `a.b=value`, `+a.b=value` or `name=value` behind a program of Python, as hydra takes them
   std::vector<std::string> commands;  ///< words of commands in front of their flags, such as torchrun, megatron or sft
   std::optional<std::int64_t> gpus;   ///< processes of a node times nodes, where flags or variables of torchrun say them
   std::vector<std::string> unread;    ///< what may hold more flags and is not in the file: `line 7: "$@"`

@@ -6,6 +6,7 @@
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/partition/min_max.hpp>
+#include <ballast/plan/export/deepspeed.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -18,11 +19,6 @@
 namespace ballast_cli {
 
 namespace {
-
-[[nodiscard]] ballast::transformer const& model_asked_for(setting_table const& in, setting_request const& asked) {
-  if (!asked.model) throw bad_input(in.file() + ": the setting does not hold the shape of the model; --model names it");
-  return *asked.model;
-}
 
 [[nodiscard]] std::int64_t asked_length(setting_table const& in, setting_request const& asked) {
   if (!asked.sequence) throw bad_input(in.file() + ": the setting does not say the length of a sequence; --seq-length does");
@@ -42,7 +38,7 @@ class deepspeed_importer {
 
   imported_setting read() {
     out_.framework = "DeepSpeed";
-    out_.model = model_asked_for(in_, asked_);
+    take_model(in_, asked_, {}, out_);
     out_.setting.sequence = asked_length(in_, asked_);
     out_.setting.model.framework = ballast::framework_named("eager");
     out_.time.rates.family = ballast::kernel_family::eager;
@@ -87,7 +83,7 @@ class deepspeed_importer {
                 "autotuning.*",
                 "curriculum_learning.*",
                 "compile.*"});
-    out_.passed_over = in_.finish(out_.framework);
+    out_.passed = in_.finish(out_.framework);
     if (out_.setting.pipeline.stages > 1) {
       try {
         out_.setting.boundaries = cut_by_parameters(out_);
@@ -234,7 +230,7 @@ class swift_importer {
 
   imported_setting read() {
     out_.framework = "ms-swift";
-    out_.model = model_asked_for(in_, asked_);
+    take_model(in_, asked_, {"model"}, out_);
     auto& by = out_.setting;
     auto& m = by.model;
     m.framework = ballast::framework_named("eager");
@@ -353,7 +349,7 @@ class swift_importer {
                 "push_to_hub",
                 "create_checkpoint_symlink",
                 "cached_dataset"});
-    out_.passed_over = in_.finish("ms-swift");
+    out_.passed = in_.finish("ms-swift");
     require_suits(in_, out_);
     return std::move(out_);
   }
@@ -366,11 +362,52 @@ class swift_importer {
   imported_setting out_;
 };
 
+constexpr std::string_view deepspeed_keys[]{"train_batch_size",
+                                            "train_micro_batch_size_per_gpu",
+                                            "gradient_accumulation_steps",
+                                            "zero_",
+                                            "bf16.",
+                                            "fp16.",
+                                            "optimizer.",
+                                            "pipeline.",
+                                            "tensor_parallel.",
+                                            "sequence_parallel_size",
+                                            "activation_checkpointing.",
+                                            "data_types."};
+constexpr std::string_view swift_keys[]{"model",
+                                        "dataset",
+                                        "max_length",
+                                        "packing",
+                                        "tuner_type",
+                                        "train_type",
+                                        "freeze_",
+                                        "padding_free",
+                                        "per_device_train_batch_size",
+                                        "deepspeed",
+                                        "gradient_accumulation_steps",
+                                        "lora_"};
+// Keys of the trainer of Hugging Face transformers.
+constexpr std::string_view trainer_keys[]{"per_device_train_batch_size", "deepspeed", "gradient_accumulation_steps"};
+
 }  // namespace
 
-imported_setting read_deepspeed_setting(setting_table table, setting_request const& asked) {
-  return deepspeed_importer(table, asked).read();
-}
-imported_setting read_swift_setting(setting_table table, setting_request const& asked) { return swift_importer(table, asked).read(); }
+constinit framework_format const deepspeed_format{
+    .name = "DeepSpeed",
+    .word = "deepspeed",
+    .likeness = [](setting_source const& in) { return in.is("json") && in.has_any(deepspeed_keys) ? 10 : 0; },
+    .read = [](setting_source source, setting_request const& asked) { return deepspeed_importer(source.table, asked).read(); },
+    .write = ballast::deepspeed_json<>};
+
+constinit framework_format const swift_format{
+    .name = "ms-swift",
+    .word = "swift",
+    .likeness =
+        [](setting_source const& in) {
+          if ((!in.is("flags") && !in.is("yaml")) || in.calls("megatron")) return 0;
+          if (in.calls("swift") && in.has_any(swift_keys)) return 100;
+          return in.has_any(trainer_keys) ? 12 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return swift_importer(source.table, asked).read(); },
+    .write = nullptr};
 
 }  // namespace ballast_cli

@@ -40,7 +40,7 @@ class megatron_importer {
     read_batches();
     read_trained_parts();
     read_others();
-    out_.passed_over = in_.finish(out_.framework);
+    out_.passed = in_.finish(out_.framework);
     require_suits(in_, out_);
     return std::move(out_);
   }
@@ -600,10 +600,51 @@ class megatron_importer {
   imported_setting out_;
 };
 
+// Keys that decide memory, time or layout, and that launchers, schedulers of jobs and other programs do not have.
+constexpr std::string_view megatron_keys[]{"tensor_model_parallel_size",
+                                           "pipeline_model_parallel",
+                                           "context_parallel_size",
+                                           "expert_",
+                                           "sequence_parallel",
+                                           "micro_batch_size",
+                                           "global_batch_size",
+                                           "seq_length",
+                                           "num_layers",
+                                           "hidden_size",
+                                           "ffn_hidden_size",
+                                           "num_attention_heads",
+                                           "num_experts",
+                                           "moe_",
+                                           "recompute_",
+                                           "use_distributed_optimizer",
+                                           "use_mcore_models",
+                                           "use_megatron_fsdp",
+                                           "use_torch_fsdp2",
+                                           "transformer_impl",
+                                           "swiglu"};
+
+// Keys of ms-swift that Megatron-LM does not have.
+constexpr std::string_view megatron_swift_keys[]{"max_length", "packing", "tuner_type", "train_type", "freeze_vit", "padding_free"};
+
 }  // namespace
 
-imported_setting read_megatron_setting(setting_table table, setting_request const& asked, bool swift) {
-  return megatron_importer(table, asked, swift).read();
-}
+constinit framework_format const megatron_format{
+    .name = "Megatron-LM",
+    .word = "megatron",
+    .likeness = [](setting_source const& in) { return (in.is("flags") || in.is("yaml")) && in.has_any(megatron_keys) ? 10 : 0; },
+    .read = [](setting_source source, setting_request const& asked) { return megatron_importer(source.table, asked, false).read(); },
+    .write = ballast::megatron_flags<>};
+
+constinit framework_format const megatron_swift_format{
+    .name = "ms-swift's Megatron",
+    .word = "megatron-swift",
+    .likeness =
+        [](setting_source const& in) {
+          if (!in.is("flags") && !in.is("yaml")) return 0;
+          if (in.calls("megatron") && (in.has_any(megatron_keys) || in.has_any(megatron_swift_keys))) return 100;
+          return in.has_any(megatron_swift_keys) && (in.is("yaml") || in.has_any(megatron_keys)) ? 11 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return megatron_importer(source.table, asked, true).read(); },
+    .write = ballast::swift_flags<>};
 
 }  // namespace ballast_cli

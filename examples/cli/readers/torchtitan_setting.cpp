@@ -38,7 +38,7 @@ class torchtitan_importer {
     read_batches();
     read_stages();
     read_others();
-    out_.passed_over = in_.finish(out_.framework);
+    out_.passed = in_.finish(out_.framework);
     require_suits(in_, out_);
     return std::move(out_);
   }
@@ -345,10 +345,20 @@ class torchtitan_importer {
   imported_setting out_;
 };
 
+constexpr std::string_view torchtitan_keys[]{"model.", "training.", "parallelism.", "experimental.", "activation_checkpoint",
+                                             "job.",   "metrics.",  "checkpoint.",  "lr_scheduler.", "optimizer."};
+
 }  // namespace
 
-imported_setting read_torchtitan_setting(setting_table table, setting_request const& asked) {
-  return torchtitan_importer(table, asked).read();
-}
+constinit framework_format const torchtitan_format{
+    .name = "torchtitan",
+    .word = "torchtitan",
+    .likeness =
+        [](setting_source const& in) {
+          if (in.is("json")) return in.table.has_section("parallelism.") || in.table.has_section("training.") ? 20 : 0;
+          return in.is("toml") && in.has_any(torchtitan_keys) ? 20 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return torchtitan_importer(source.table, asked).read(); },
+    .write = nullptr};
 
 }  // namespace ballast_cli
