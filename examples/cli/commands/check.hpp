@@ -25,7 +25,7 @@ struct check_arguments {
   model_on_device on;
   std::optional<std::int64_t> memory;
   std::string report, write, command_line;
-  bool strict = false;
+  bool strict = false, stored = false;
 };
 
 /// Whether a file or folder is a packing, which begins with an index; where that cannot be looked at, a capacity tells. Throws bad_input if

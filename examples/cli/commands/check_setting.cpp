@@ -3,6 +3,7 @@
 #include "commands/options.hpp"
 #include "errors.hpp"
 #include "planning/judged_setting.hpp"
+#include "planning/model_setting.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
 #include "readers/file_bytes.hpp"
@@ -83,6 +84,8 @@ namespace {
     given.untimed = "the tower and the projector of a model that reads images are not modelled";
   }
   auto& by = given.setting;
+  if (arguments.stored && arguments.model.empty()) throw bad_input("--stored: needs --model, a config.json with quantization_config");
+  if (arguments.stored) take_stored(by.model, arguments.model);
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
   if (arguments.input.files.size() == 1) {

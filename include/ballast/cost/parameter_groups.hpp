@@ -63,7 +63,7 @@ struct expert_parallelism {
     return detail::layer_ffn_matrices(m, layer, visited) + detail::layer_vectors(m, layer, visited);
   };
   parameter_groups groups{.experts = routed ? count(m.experts) - count(0) : 0};
-  groups.replicated = m.norms * m.hidden * (m.norm_bias ? 2 : 1) + (m.layer_scale ? 2 * m.hidden : 0) + detail::attention_norms(m, layer);
+  groups.replicated = m.norms * detail::norm_vectors(m) + (m.layer_scale ? 2 * m.hidden : 0) + detail::attention_norms(m, layer);
   if (m.kv_rank > 0 && detail::is_scored(m, layer)) groups.replicated += m.hidden * (m.q_rank + m.kv_rank + m.rope_width);
   if (detail::is_indexed(m, layer)) groups.replicated += detail::index_matrices(m);
   if (m.ffn_bias && (routed ? m.shared_ffn : detail::dense_ffn(m, layer)) > 0) groups.replicated += m.hidden;
@@ -88,7 +88,7 @@ struct expert_parallelism {
 [[nodiscard]] constexpr parameter_groups head_parameter_groups(transformer const& model) {
   require_valid(model);
   return {.sharded = model.vocabulary * ((model.tied ? 0 : model.hidden) + (model.head_bias ? 1 : 0)),
-          .replicated = model.final_norm ? model.hidden * (model.norm_bias ? 2 : 1) : 0};
+          .replicated = model.final_norm ? detail::norm_vectors(model) : 0};
 }
 
 /// @brief Parameters of a model, by group.

@@ -129,6 +129,7 @@ struct transformer {
   bool ffn_bias = false;     ///< whether the feed-forward matrices have biases
   bool head_bias = false;    ///< whether the head has a bias
   bool norm_bias = false;    ///< whether norms have a bias (LayerNorm) beside the weight (RMSNorm)
+  bool norm_weights = true;  ///< whether norms have weights at all
   std::int64_t norms = 2;    ///< number of norms in a layer
   bool final_norm = true;    ///< whether a norm follows the last layer
   std::int64_t qk_norm = 0;  ///< number of weights of the norms of queries and keys in a layer

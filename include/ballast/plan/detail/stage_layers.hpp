@@ -73,7 +73,7 @@ class stage_counter {
     copy_ = states_of({.sharded = embedding.sharded}, by.model.optimizer, outside());
     head_ = states_of(head_parameter_groups(model), by.model.optimizer, outside());
     auto const h = model.hidden;
-    merging_ = states_of({.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)}, by.model.optimizer, by.model.language);
+    merging_ = states_of({.sharded = 2 * h * h, .replicated = 3 * norm_vectors(model)}, by.model.optimizer, by.model.language);
     offloads_ = (megatron() && !k.moved.empty()) || (pytorch() && k.offload_all);
     reached_ = by.model.language.what != trained::none;
     if (whole) prepare_front(*whole);
