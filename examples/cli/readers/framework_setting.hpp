@@ -31,6 +31,8 @@ struct setting_request {
   std::optional<ballast::transformer> model{};  ///< none: the setting has to hold the shape, or to name a model that is known
   std::optional<std::int64_t> gpus{};           ///< none: the setting has to say it
   std::optional<std::int64_t> sequence{}, micro_batch{}, micro_batches{};
+  std::optional<std::int64_t>
+      vocabulary{};            ///< words of the tokenizer; none: the setting has to say them, or to name a tokenizer that is known
   bool checkpointing = false;  ///< whether the trainer recomputes every layer, where the setting cannot say it
   std::string framework{};     ///< whose setting it is, as `framework_names` lists them; empty: the text tells
   std::function<std::optional<known_model>(std::string const&)> find_model{};  ///< by a name as "Qwen/Qwen3-8B" or a folder; none: no model
