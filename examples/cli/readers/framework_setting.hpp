@@ -46,13 +46,13 @@ struct imported_setting {
   std::string framework;  ///< "Megatron-LM"; a name of `framework_names`
   ballast::training_setting setting;
   ballast::transformer model;
-  ballast::time_setting time{};        ///< of `rates` only family and precision; the device has the rest
-  std::string untimed{};               ///< why it cannot be told where the time of a step goes; empty: nothing here forbids it
-  std::vector<std::string> notes;      ///< what is not modelled, each with the direction of the error
-  std::vector<std::string> unread{};   ///< what may say more and is not in the file, each with its line
-  passed_keys passed{};                ///< keys that the importer does not know
-  bool reads_images = false;           ///< whether `model` has a tower, which is left out
-  std::vector<imported_role> roles{};  ///< the other models of the same devices
+  ballast::time_setting time{};       ///< of `rates` only family and precision; the device has the rest
+  std::string untimed{};              ///< why it cannot be told where the time of a step goes; empty: nothing here forbids it
+  std::vector<std::string> notes;     ///< what is not modelled, each with the direction of the error
+  std::vector<std::string> unread{};  ///< what may say more and is not in the file, each with its line
+  passed_keys passed{};               ///< keys that the importer does not know
+  bool reads_images = false;          ///< whether `model` has a tower, which is left out
+  std::vector<imported_role> roles;   ///< the other models of the same devices
 };
 
 /// Another model of the same devices, as training by preferences has them.
