@@ -9,7 +9,9 @@
 #include <ballast/core/error.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -109,6 +111,20 @@ imported_setting read_framework_setting(std::string_view text, std::string const
     auto lines = read_argument_lines(text, name);
     if (!more.gpus) more.gpus = lines.gpus;
     unread = std::move(lines.unread);
+    more.find_file = [documents = std::move(lines.documents), elsewhere = asked.find_file](std::string const& file) {
+      auto const at = documents.find(file);  // that the script writes
+      return at != documents.end() ? std::optional(at->second) : elsewhere ? elsewhere(file) : std::nullopt;
+    };
+    if (lines.flags.entries().empty())  // a command that is given its setting in a file
+      for (auto const& word : lines.commands)
+        if (word.ends_with(".yaml") || word.ends_with(".yml"))
+          if (auto const document = more.find_file(word)) {
+            std::erase_if(unread, [&](auto const& line) { return line.ends_with("the setting in " + printable(word)); });
+            return {.table = read_yaml_setting(*document, word),
+                    .overrides = std::move(lines.overrides),
+                    .commands = std::move(lines.commands),
+                    .format = "yaml"};
+          }
     return {
         .table = std::move(lines.flags), .overrides = std::move(lines.overrides), .commands = std::move(lines.commands), .format = "flags"};
   };

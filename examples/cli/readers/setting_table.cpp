@@ -235,6 +235,7 @@ void setting_table::refuse(std::string_view key, std::string const& why) const {
 std::string const& setting_table::only_word(setting_entry const& entry) const {
   if (entry.words.size() != 1) refuse(entry.key, "is not one value");
   auto const& word = entry.words[0];
+  if (word.find("$((") != word.npos) refuse(entry.key, "has a sum of variables that are not set in the file");
   if (word.find('$') != word.npos) refuse(entry.key, "has a variable that is not set in the file");
   return word;
 }
