@@ -126,7 +126,11 @@ void add_memory(CLI::App& app) {
   auto& a = *arguments;
   auto& by = a.setting.model;
   auto& command = *app.add_subcommand("memory", "say where the bytes of a training are on each device, and what would save some");
-  command.add_option("MODEL", a.on.model, "preset or Hugging Face config.json")->required();
+  command
+      .add_option_function<std::string>(
+          "MODEL", [arguments](std::string const& text) { arguments->on.model = preset_or_file(text); },
+          "preset or Hugging Face config.json")
+      ->required();
   command.add_option("--framework", a.trainer, "megatron (default), torchtitan, torchtune, transformers, axolotl or deepspeed");
   add_value(command, "--tokens", a.tokens, small_positive, "tokens of a sequence")->required();
   add_value(command, "--batch", a.setting.micro_batch, small_positive, "sequences of a micro-batch; 1 by default");

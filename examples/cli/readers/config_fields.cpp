@@ -119,6 +119,13 @@ std::optional<std::vector<std::string>> config_fields::words(char const* key) {
   return out;
 }
 
+std::optional<std::int64_t> config_fields::members(char const* key) {
+  auto const* const found = find(key);
+  if (found == nullptr || found->is_null()) return std::nullopt;
+  if (!found->is_object()) refuse(key, "must be an object");
+  return static_cast<std::int64_t>(found->size());
+}
+
 void config_fields::pass_over(names keys) {
   for (auto const* key : keys) asked_.insert(key);
 }

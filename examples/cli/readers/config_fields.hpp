@@ -34,6 +34,8 @@ class config_fields {
   /// A list of numbers or of words; none without the field.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> numbers(char const* key);
   [[nodiscard]] std::optional<std::vector<std::string>> words(char const* key);
+  /// Number of entries of an object; none without the field.
+  [[nodiscard]] std::optional<std::int64_t> members(char const* key);
   /// Says that a field has no bearing on the shape.
   void pass_over(names keys);
 

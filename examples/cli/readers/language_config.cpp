@@ -292,13 +292,21 @@ void add_glm4(transformer& model, config_fields& in) {
   add_glm(model, in);
   model.norms = 4;
 }
-void add_glm4_moe(transformer& model, config_fields& in) {
-  model.qkv_bias = in.flag("attention_bias", false);
+void add_glm4v(transformer& model, config_fields& in) {
+  model.qkv_bias = true;  // there is no field for it
+  in.pass_over({"attention_bias"});
+  model.norms = 4;
+  set_masks(model, in, mask::sliding, false, never);
+}
+void add_glm4_moe_of(transformer& model, config_fields& in, bool bias) {
+  model.qkv_bias = in.flag("attention_bias", bias);
   if (in.flag("use_qk_norm", false)) add_head_norms(model);
   set_late_experts(model, in, 128, 8, 1408, 1, 1);
   model.router_bias = true;
   set_masks(model, in, mask::sliding, false, never);
 }
+void add_glm4_moe(transformer& model, config_fields& in) { add_glm4_moe_of(model, in, false); }
+void add_glm4v_moe(transformer& model, config_fields& in) { add_glm4_moe_of(model, in, true); }
 void add_chatglm(transformer& model, config_fields& in) {
   model.vocabulary = in.number({"padded_vocab_size"}).value_or(model.vocabulary);
   model.qkv_bias = in.flag("add_qkv_bias", false);
@@ -378,6 +386,8 @@ constexpr language_family families[]{
     {"qwen3_5_moe_text", 40, 2048, 16, 2, 256, 0, 248320, add_qwen3_5_moe},
     {"qwen3_vl_text", 32, 4096, 32, 32, 128, 22016, 151936, add_qwen3},
     {"qwen3_vl_moe_text", 24, 2048, 16, 16, 0, 5632, 151936, add_qwen3_vl_moe, true},
+    {"qwen2_5_omni_text", 28, 3584, 28, 4, 0, 18944, 152064, add_qwen2_vl},
+    {"qwen3_omni_moe_text", 28, 2048, 28, 4, 0, 18944, 3584, add_qwen3_moe},
     {"deepseek_v2", 32, 4096, 32, 0, 0, 11008, 102400, add_deepseek_v2},
     {"deepseek_v3", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v3},
     {"kimi_k2", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v3},
@@ -388,6 +398,8 @@ constexpr language_family families[]{
     {"glm", 40, 4096, 32, 2, 128, 13696, 151552, add_glm},
     {"glm4", 40, 4096, 32, 2, 128, 13696, 151552, add_glm4},
     {"glm4_moe", 46, 4096, 96, 8, 0, 10944, 151552, add_glm4_moe},
+    {"glm4v_text", 40, 4096, 32, 2, 0, 13696, 151552, add_glm4v},
+    {"glm4v_moe_text", 46, 4096, 96, 8, 0, 10944, 151424, add_glm4v_moe},
     {"chatglm", 28, 4096, 32, 1, 128, 13696, 65024, add_chatglm},
     {"gpt_oss", 36, 2880, 64, 8, 64, 2880, 201088, add_gpt_oss},
     {"olmo2", 32, 4096, 32, 0, 0, 11008, 50304, add_olmo2},

@@ -70,13 +70,13 @@ struct expert_parallelism {
   return groups;
 }
 
-/// @brief Parameters in front of the first layer: the embedding and learned positions.
+/// @brief Parameters in front of the first layer: the embedding and learned positions, and `other_weights`.
 /// @param model  the shape
 /// @return the groups
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr parameter_groups embedding_parameter_groups(transformer const& model) {
   require_valid(model);
-  return {.sharded = model.vocabulary * model.hidden, .replicated = model.positions * model.hidden};
+  return {.sharded = model.vocabulary * model.hidden, .replicated = model.positions * model.hidden + model.other_weights};
 }
 
 /// @brief Parameters behind the last layer: the final norm and, if it is not tied, the head.

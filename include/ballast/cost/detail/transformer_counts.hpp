@@ -69,7 +69,7 @@ namespace ballast::inline v0_2::detail {
 }
 [[nodiscard]] constexpr std::int64_t all_parameters(transformer const& m, bool active) {
   require_valid(m);
-  auto sum = m.vocabulary * (m.hidden * (m.tied ? 1 : 2) + (m.head_bias ? 1 : 0)) + m.positions * m.hidden +
+  auto sum = m.vocabulary * (m.hidden * (m.tied ? 1 : 2) + (m.head_bias ? 1 : 0)) + m.positions * m.hidden + m.other_weights +
              (m.final_norm ? m.hidden * (m.norm_bias ? 2 : 1) : 0);
   auto const visited = active ? m.active_experts : m.experts;
   for (std::int64_t l = 0; l < m.layers; ++l)

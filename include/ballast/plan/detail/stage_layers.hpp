@@ -432,7 +432,8 @@ class stage_counter {
                               ? (std::max)(vision.body.ffn, vision.body.query_heads * vision.body.head_width) * vision.body.hidden
                               : 0;
     if (by.projector.what == trained::all)
-      widest = (std::max)(widest, p.matrices == 1 ? p.input * p.output : (std::max)(p.input, p.output) * p.inner_width());
+      widest = (std::max)({widest, p.matrices == 1 ? p.input * p.output : (std::max)(p.input, p.output) * p.inner_width(),
+                           p.input * p.merged, p.output * p.gated});
     front_gradient_ = states_of({.sharded = widest}, by.optimizer, {}).sharded.gradient;
 
     auto const n = vision.tokens(), h = vision.body.hidden, e = pytorch() ? by.kernels.value : std::int64_t{2};
