@@ -23,6 +23,7 @@ setting_request request(std::optional<std::int64_t> gpus = {}) {
   setting_request out;
   out.gpus = gpus;
   out.find_model = [](std::string const& name) -> std::optional<known_model> {
+    if (name.find("70B") != name.npos) return known_model{ballast::transformer_preset("llama-3.1-70b")};
     if (name.find("Llama-3") != name.npos) return known_model{ballast::transformer_preset("llama-3.1-8b")};
     if (name == "Qwen/Qwen3-30B-A3B") return known_model{ballast::transformer_preset("qwen3-30b-a3b")};
     return std::nullopt;

@@ -185,7 +185,7 @@ void ignore_core_keys(setting_table& keys) {
       asked.model = known->language;
       images = known->reads_images;
     }
-  auto const shaped = keys.has("num_layers") && keys.has("hidden_size");
+  auto const shaped = keys.has("num_layers") && keys.has("hidden_size") && (keys.has("vocab_size") || keys.has("padded_vocab_size"));
   if (!asked.model && !shaped)
     throw bad_input(keys.file() + ": the setting does not hold the shape of the model" +
                     (name.empty() ? "" : ", and " + printable(name) + " is none that is known here") + "; --model names it");
@@ -315,7 +315,8 @@ void set_adapters(imported_setting& out, std::int64_t rank) {
 
 [[nodiscard]] imported_setting read_nemo(setting_source source, setting_request asked) {
   auto in = without_references(source.is("flags") ? merged(source.overrides, source.table) : source.table);
-  if (!in.has_section("trainer.") || in.has("inference.greedy"))
+  auto const found = in.has("tensor_model_parallel_size") && in.list("tensor_model_parallel_size") == std::vector<std::string>{"-1"};
+  if (!in.has_section("trainer.") || in.has("inference.greedy") || found)
     throw bad_input(in.file() + ": there is no trainer in it that makes a training step: NeMo generates, evaluates or converts with it");
   if (!asked.gpus) asked.gpus = trainer_devices(in);
   std::string model;

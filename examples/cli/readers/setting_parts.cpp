@@ -95,6 +95,9 @@ setting_table without_references(setting_table const& in) {
   for (auto entry : in.entries()) {
     if (entry.words.size() == 1)
       if (auto words = reference_reader(in).read(entry.words[0])) entry.words = std::move(*words);
+    auto const path = entry.words.size() == 1 && (entry.key.ends_with("path") || entry.key.ends_with("partial_pretrain"));
+    if (path && entry.words[0].starts_with("$"))  // the folder is not known here, but the model may be
+      entry.words[0].erase(0, entry.words[0].rfind('/') + 1);
     out.add(std::move(entry));
   }
   return out;

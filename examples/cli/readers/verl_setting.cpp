@@ -143,6 +143,7 @@ class verl_importer {
   }
   [[nodiscard]] std::int64_t micro_of(places const& at, bool dynamic, std::optional<std::int64_t> of_gpu,
                                       std::optional<std::int64_t> of_all, std::int64_t ranks) {
+    if (asked_.micro_batch) return *asked_.micro_batch;
     if (of_gpu) return *of_gpu;
     if (of_all) return (std::max)(*of_all / ranks, std::int64_t{1});
     if (dynamic) return 1;
