@@ -125,7 +125,8 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
     bool hugging_face;
   } const frameworks[] = {{ballast::megatron_flags<>, "run.sh", "torchrun pretrain_gpt.py ", false},
                           {ballast::swift_flags<>, "run.sh", "megatron sft --model X/Y ", false},
-                          {ballast::deepspeed_json<>, "ds.json", "", true}};
+                          {ballast::deepspeed_json<>, "ds.json", "", true},
+                          {torchtitan_format.write, "t.toml", "", true}};
   for (auto const& framework : frameworks) {
     int same = 0;
     for (auto const* model_name : {"llama-3.1-8b", "qwen3-30b-a3b"}) {
@@ -135,6 +136,12 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
         by.model.framework = ballast::framework_named(framework.hugging_face ? "eager" : "megatron");
         if (!framework.hugging_face) by.model.kernels = drawn_kernels(seed, by.model);
         if (!framework.hugging_face && model.experts > 0) by.model.expert_tensor = by.model.spread.tensor > 1 && seed % 2 == 0 ? 2 : 1;
+        if (framework.write == torchtitan_format.write) {
+          by.model.kernels = {.tensor_overlap = seed % 5 == 0, .stream_pools = true};
+          by.model.loss.how = by.model.spread.tensor > 1 ? ballast::head_loss::kind::parallel : ballast::head_loss::kind::plain;
+          by.model.optimizer = ballast::optimizer_named(seed % 3 == 0 ? "adam-bf16" : "adam-fp32");
+          if (model.experts > 0) by.model.expert_tensor = by.model.spread.tensor > 1 && seed % 2 == 0 ? 2 : 1;
+        }
         if (by.model.spread.tensor * by.model.spread.data % (by.model.expert * by.model.experts().expert_tensor) != 0) continue;
         auto const exported = framework.write(model, by);
         auto const cut_lost = exported.without == std::vector<std::string>{"the cut, which is the argument `parts` of PipelineModule"};
@@ -786,6 +793,13 @@ TEST_CASE("framework_setting: torchtitan's defaults, cuts, old and new names") {
            "saved.json", asked);
   CHECK(saved.model == transformer_preset("llama-3.1-70b"));
   CHECK((saved.setting.micro_batch == 2 && saved.setting.sequence == 8192 && saved.setting.recompute.what == uniform));
+  auto const piped =
+      read(R"({"training": {"num_tokens_per_microbatch_per_dp_rank": 16384, "num_tokens_per_train_step": -1, "max_context_length": 8192},
+    "parallelism": {"pipeline_parallel_degree": 4, "num_pp_microbatches": 8}, "activation_checkpoint": {"preserve_rng_state": true,
+    "determinism_check": "default", "debug": false}, "model_spec": {"name": "qwen3", "flavor": "14B"}})",
+           "saved.json", asked);
+  CHECK((piped.model.layers == 40 && piped.model.qk_norm == 256 && piped.model.kv_heads == 8));
+  CHECK((piped.setting.micro_batch == 2 && piped.setting.micro_batches == 8 && piped.setting.recompute.what == uniform));  // FullAC
   CHECK(refused("[model]\nname = \"qwen9\"\n", "t.toml", asked).find("--model names the model") != std::string::npos);
   CHECK(refused(model + "[parallelism]\ndata_parallel_shard_degree = 5\n", "t.toml", asked).find("but 64 data-parallel ranks") !=
         std::string::npos);
@@ -793,6 +807,21 @@ TEST_CASE("framework_setting: torchtitan's defaults, cuts, old and new names") {
 
 // Written from the tables of docs/footprint.md and of the frameworks' pages. What a process has beside tensors is fitted: the two dense
 // rows of ms-swift that train everything on the device leave 5.9 and 4.4 GiB.
+TEST_CASE("framework_setting: torchtitan's sizes have the published numbers of parameters") {
+  struct {
+    char const *name, *flavor;
+    std::int64_t parameters;
+  } const sizes[] = {{"llama3", "1B", 1'235'814'400},    {"llama3", "3B", 3'212'749'824},     {"qwen3", "0.6B", 596'049'920},
+                     {"qwen3", "1.7B", 1'720'574'976},   {"qwen3", "4B", 4'022'468'096},      {"qwen3", "8B", 8'190'735'360},
+                     {"qwen3", "14B", 14'768'307'200},   {"qwen3", "32B", 32'762'123'264},    {"deepseek_v3", "16B", 15'706'484'224},
+                     {"gpt_oss", "20b", 20'914'757'184}, {"gpt_oss", "120b", 116'829'156'672}};
+  for (auto const& size : sizes) {
+    CAPTURE(size.name, size.flavor);
+    auto const of = read("[model]\nname = \"" + std::string(size.name) + "\"\nflavor = \"" + size.flavor + "\"\n", "t.toml", {.gpus = 64});
+    CHECK(ballast::parameters(of.model) == size.parameters);
+  }
+}
+
 TEST_CASE("framework_setting: published settings need the published memory") {
   auto const check = [](char const* what, imported_setting const& of, double published, double window) {
     constexpr std::int64_t beside_tensors = std::int64_t{5} << 30;

@@ -95,7 +95,8 @@ struct framework_format {
 [[nodiscard]] imported_setting read_framework_setting(std::string_view text, std::string const& name, setting_request const& asked);
 
 /// The frameworks; each in a file of its own.
-extern framework_format const megatron_format, megatron_swift_format, swift_format, deepspeed_format, torchtitan_format;
+extern framework_format const megatron_format, megatron_swift_format, swift_format, deepspeed_format, torchtitan_format, verl_format,
+    openrlhf_format, nemo_rl_format, automodel_format, bridge_format, nemo_format;
 
 // What importers share.
 
