@@ -31,6 +31,7 @@ void add_check(CLI::App& app, std::string const& command_line) {
             "--out, or a text file with the sample indices of one pack a line; then the lengths, which a setting can do without");
   add_limits(command, arguments->limits);
   command.get_option("--capacity")->required(false);
+  command.add_flag("--padded", arguments->padded, "rows of a packing are padded to the longest of their pack, as pack --padded has them");
   auto& asked = arguments->asked;
   auto const add = [&](char const* name, std::optional<std::int64_t>& value, char const* help) {
     add_value(command, name, value, small_positive, help);
@@ -66,7 +67,7 @@ void add_check(CLI::App& app, std::string const& command_line) {
       read_capacities(arguments->limits, arguments->input);
       return check_packing(*arguments);
     }
-    refuse_given(command, {"--capacity", "--max-items", "--multiple"},
+    refuse_given(command, {"--capacity", "--max-items", "--multiple", "--padded"},
                  "packings, and " + shown_name(arguments->input.files.front()) + " is read as a setting of a framework");
     if (arguments->input.files.size() == 1)
       refuse_given(command, {"--columns", "--field", "--histogram", "--zero-length", "--oversize"},
