@@ -46,6 +46,7 @@ void add_check(CLI::App& app, std::string const& command_line) {
   command.add_flag("--stored", arguments->stored, stored_help);
   command.add_flag("--gradient-checkpointing", asked.checkpointing,
                    "all layers are recomputed, where the setting cannot say it (DeepSpeed)");
+  command.add_option("--hf-args", arguments->trainer, "TrainingArguments as JSON, which replace \"auto\" in a file of DeepSpeed");
   add_value(command, "--memory", arguments->memory, some_bytes,
             "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_device(command, arguments->on.device);
@@ -60,8 +61,8 @@ void add_check(CLI::App& app, std::string const& command_line) {
     if (is_packing(arguments->input.files.front(), !arguments->limits.capacity_text.empty())) {
       refuse_given(command,
                    {"--framework", "--gpus", "--model", "--vocab-size", "--seq-length", "--micro-batch", "--micro-batches",
-                    "--gradient-checkpointing", "--stored", "--memory", "--device", "--kernels", "--calibration", "--mfu", "--report",
-                    "--write", "--strict"},
+                    "--gradient-checkpointing", "--hf-args", "--stored", "--memory", "--device", "--kernels", "--calibration", "--mfu",
+                    "--report", "--write", "--strict"},
                    "settings of frameworks, and " + shown_name(arguments->input.files.front()) + " is a packing");
       if (arguments->limits.capacity_text.empty()) throw bad_input("--capacity is required for a packing: the tokens that a pack holds");
       read_capacities(arguments->limits, arguments->input);

@@ -26,6 +26,7 @@ struct check_arguments {
   model_on_device on;
   std::optional<std::int64_t> memory;
   std::string report, write, command_line;
+  std::string trainer;  ///< file of TrainingArguments
   bool strict = false, stored = false;
 };
 

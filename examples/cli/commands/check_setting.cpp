@@ -74,10 +74,14 @@ namespace {
     if (!path) return std::nullopt;
     return std::string(file_bytes(*path).view());
   };
+  if (!arguments.trainer.empty()) asked.trainer = std::string(file_bytes(arguments.trainer).view());
   file_bytes const bytes(file);
   auto given = read_framework_setting(bytes.view(), name, asked);
-  if (asked.checkpointing && given.framework != "DeepSpeed")
-    throw bad_input("--gradient-checkpointing: is for DeepSpeed; a setting of " + given.framework + " says itself what is recomputed");
+  if (asked.trainer && given.framework != "DeepSpeed")
+    throw bad_input("--hf-args: is for DeepSpeed; a setting of " + given.framework + " has no \"auto\"");
+  if (asked.checkpointing && given.framework != "DeepSpeed" && given.framework != "accelerate")
+    throw bad_input("--gradient-checkpointing: is for DeepSpeed and accelerate; a setting of " + given.framework +
+                    " says itself what is recomputed");
   if (reads_images || given.reads_images) {
     given.notes.push_back((arguments.model.empty() ? "the model" : printable(arguments.model)) +
                           " reads images: its tower and projector are left out, so memory and time are too low");

@@ -33,7 +33,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       (void)(data[0] >= 224 ? read_kernel_rates(text, "r.toml", rates) : calibrated(rates, read_step_calibration(text, "c.toml")));
       return 0;
     }
-    auto const of = read_framework_setting(text, names[data[0] % 4], data[0] % 16 < 8 ? asked : setting_request{});
+    auto of_kind = data[0] % 16 < 8 ? asked : setting_request{};
+    if (data[0] % 64 >= 32 && size > 1) of_kind.framework = framework_formats()[data[1] % framework_formats().size()]->word;
+    auto const of = read_framework_setting(text, names[data[0] % 4], of_kind);
     require_valid(of.setting, of.model);
   } catch (bad_input const& e) {
     if (std::string(e.what()).find('\n') != std::string::npos) std::abort();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
+#include "readers/setting_documents.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/footprint/model_setting.hpp>
@@ -34,10 +36,11 @@ namespace {
 
 class deepspeed_importer {
  public:
-  deepspeed_importer(setting_table& table, setting_request const& asked) : in_(table), asked_(asked) {}
+  deepspeed_importer(setting_table& table, setting_request asked) : in_(table), asked_(std::move(asked)) {}
 
   imported_setting read() {
     out_.framework = "DeepSpeed";
+    auto const replaced = asked_.trainer ? read_trainer_arguments(*asked_.trainer, asked_) : std::string();
     take_model(in_, asked_, {}, out_);
     out_.setting.sequence = asked_length(in_, asked_);
     out_.setting.model.framework = ballast::framework_named("eager");
@@ -46,13 +49,28 @@ class deepspeed_importer {
     if (asked_.checkpointing) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     read_degrees();
     read_states();
+    if (auto const type = in_.word("optimizer.type", "auto"); type == "auto" && !replaced.empty()) set_optimizer(replaced, "optim", out_);
     read_zero();
     read_batches();
     if (in_.has_section("activation_checkpointing."))
       note(
           "activation_checkpointing acts only where the model's code calls it; --gradient-checkpointing says that all layers are "
           "recomputed");
+    if (in_.has_section("zero_optimization.zenflow"))
+      note("ZenFlow is judged as plain offload: the memory is too low by its selected gradients, and the time is too long");
+    if (in_.flag("zero_optimization.offload_optimizer.super_offload"))
+      note("super_offload is judged as plain offload: the time is too long");
     in_.ignore({"activation_checkpointing.*",
+                "torch_autocast.*",
+                "zero_optimization.zenflow*",
+                "zero_optimization.leaf_module*",
+                "zero_optimization.zeropp_loco_param*",
+                "data_efficiency.*",
+                "dataloader_drop_last",
+                "seq_parallel_communication_data_type",
+                "timers.*",
+                "nebula.*",
+                "use_data_before_expert_parallelism",
                 "gradient_clipping",
                 "prescale_gradients",
                 "steps_per_print",
@@ -120,6 +138,7 @@ class deepspeed_importer {
     auto& optimizer = out_.setting.model.optimizer;
     auto const on = [&](char const* key) {
       if (is_auto(key)) {
+        if (!asked_.precision.empty()) return asked_.precision == std::string_view(key).substr(0, 4);
         note(std::string(key) + " = auto is judged as true, as the trainer's usual value");
         return true;
       }
@@ -130,7 +149,8 @@ class deepspeed_importer {
     optimizer = ballast::optimizer_named(accumulated == "fp32" ? "adam" : "adam-bf16-gradients");  // None is the model's format
     if (!bf16 && !fp16) {
       optimizer = ballast::optimizer_named("adam-fp32");
-      out_.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is enabled";
+      auto const autocast = in_.flag("torch_autocast.enabled");
+      if (!autocast) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is enabled";
     }
     auto const floats = in_.flag("fp32_allreduce");
     out_.time.float_reduction = in_.word("communication_data_type") == "fp32" || floats;
@@ -176,20 +196,44 @@ class deepspeed_importer {
     if (m.spread.zero > 0 && buckets > 0)
       note("buckets of up to " + std::to_string(overlaps ? 2 * buckets : buckets) + " bytes are not counted: the memory is too low");
     out_.time.gradient_overlap = overlaps && m.spread.zero > 0;
-    if (stage3 && !is_auto("zero_optimization.stage3_max_live_parameters"))
-      note("of " + std::to_string(in_.number_or("zero_optimization.stage3_max_live_parameters", 1'000'000'000, 0)) +
+    auto const* const live = in_.has("zero_optimization.max_live_parameters") ? "zero_optimization.max_live_parameters"
+                                                                              : "zero_optimization.stage3_max_live_parameters";
+    if (stage3 && !is_auto(live))
+      note("of " + std::to_string(in_.number_or(live, 1'000'000'000, 0)) +
            " gathered parameters that may live, those of two layers are counted: the memory may be too low");
     if (in_.number_or("zero_optimization.zero_hpz_partition_size", 1) > 1)
       note("zero_hpz_partition_size is not modelled: the memory is too low, and exchanges are too long");
     for (auto const* const key : {"zero_quantized_weights", "zero_quantized_gradients"})
       if (in_.flag("zero_optimization." + std::string(key))) note(std::string(key) + " is not modelled: exchanges are too long");
     if (in_.word("zero_optimization.mics_shard_size", "-1") != "-1") note("mics_shard_size is not modelled: the memory is too low");
-    in_.ignore({"zero_optimization.contiguous_gradients", "zero_optimization.reduce_scatter", "zero_optimization.round_robin_gradients",
-                "zero_optimization.allgather_partitions", "zero_optimization.offload_optimizer.*", "zero_optimization.offload_param.*",
-                "zero_optimization.sub_group_size", "zero_optimization.stage3_*", "zero_optimization.cpu_offload*",
-                "zero_optimization.elastic_checkpoint", "zero_optimization.load_from_fp32_weights",
-                "zero_optimization.ignore_unused_parameters", "zero_optimization.gather_16bit_weights_on_model_save",
-                "zero_optimization.zero_hpz_*", "zero_optimization.memory_efficient_linear", "zero_optimization.log_trace_cache_warnings"});
+    in_.ignore({"zero_optimization.contiguous_gradients",
+                "zero_optimization.reduce_scatter",
+                "zero_optimization.round_robin_gradients",
+                "zero_optimization.allgather_partitions",
+                "zero_optimization.offload_optimizer.*",
+                "zero_optimization.offload_param.*",
+                "zero_optimization.sub_group_size",
+                "zero_optimization.stage3_*",
+                "zero_optimization.cpu_offload*",
+                "zero_optimization.elastic_checkpoint",
+                "zero_optimization.load_from_fp32_weights",
+                "zero_optimization.ignore_unused_parameters",
+                "zero_optimization.gather_16bit_weights_on_model_save",
+                "zero_optimization.zero_hpz_*",
+                "zero_optimization.max_live_parameters",
+                "zero_optimization.max_reuse_distance",
+                "zero_optimization.prefetch_bucket_size",
+                "zero_optimization.param_persistence_threshold",
+                "zero_optimization.model_persistence_threshold",
+                "zero_optimization.module_granularity_threshold",
+                "zero_optimization.use_all_reduce_for_fetch_params",
+                "zero_optimization.mics_hierarchical_params_gather",
+                "zero_optimization.override_module_apply",
+                "zero_optimization.grad_hooks",
+                "zero_optimization.legacy_stage1",
+                "zero_optimization.zero_quantized_nontrainable_weights",
+                "zero_optimization.memory_efficient_linear",
+                "zero_optimization.log_trace_cache_warnings"});
   }
 
   void read_batches() {
@@ -220,7 +264,7 @@ class deepspeed_importer {
   }
 
   setting_table& in_;
-  setting_request const& asked_;
+  setting_request asked_;
   imported_setting out_;
 };
 
@@ -237,6 +281,8 @@ constexpr std::string_view deepspeed_keys[]{"train_batch_size",
                                             "activation_checkpointing.",
                                             "data_types."};
 }  // namespace
+
+imported_setting read_deepspeed(setting_table table, setting_request const& asked) { return deepspeed_importer(table, asked).read(); }
 
 constinit framework_format const deepspeed_format{
     .name = "DeepSpeed",

@@ -78,9 +78,11 @@ bool setting_source::has_any(std::span<std::string_view const> keys) const {
 }
 
 std::span<framework_format const* const> framework_formats() {
-  static constexpr framework_format const* all[]{&megatron_format,   &megatron_swift_format, &swift_format,    &deepspeed_format,
-                                                 &torchtitan_format, &verl_format,           &openrlhf_format, &nemo_rl_format,
-                                                 &automodel_format,  &bridge_format,         &nemo_format};
+  static constexpr framework_format const* all[]{
+      &megatron_format,     &megatron_swift_format, &swift_format, &deepspeed_format,    &torchtitan_format,
+      &llamafactory_format, &axolotl_format,        &trl_format,   &transformers_format, &accelerate_format,
+      &torchtune_format,    &litgpt_format,         &verl_format,  &openrlhf_format,     &nemo_rl_format,
+      &automodel_format,    &bridge_format,         &nemo_format};
   return all;
 }
 

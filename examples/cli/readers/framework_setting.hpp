@@ -34,7 +34,9 @@ struct setting_request {
   std::optional<std::int64_t>
       vocabulary{};            ///< words of the tokenizer; none: the setting has to say them, or to name a tokenizer that is known
   bool checkpointing = false;  ///< whether the trainer recomputes every layer, where the setting cannot say it
-  std::string framework{};     ///< whose setting it is, as `framework_names` lists them; empty: the text tells
+  std::optional<std::string> trainer{};  ///< text of the TrainingArguments, as JSON, that replace "auto" in a file of DeepSpeed
+  std::string precision{};               ///< what replaces "auto" in a precision: "bf16", "fp16" or "fp32"; empty: not known
+  std::string framework{};               ///< whose setting it is, as `framework_names` lists them; empty: the text tells
   std::function<std::optional<known_model>(std::string const&)> find_model{};  ///< by a name as "Qwen/Qwen3-8B" or a folder; none: no model
   std::function<std::optional<std::string>(std::string const&)> find_file{};   ///< the text of a file that the setting names; none: no file
 };
@@ -95,7 +97,8 @@ struct framework_format {
 [[nodiscard]] imported_setting read_framework_setting(std::string_view text, std::string const& name, setting_request const& asked);
 
 /// The frameworks; each in a file of its own.
-extern framework_format const megatron_format, megatron_swift_format, swift_format, deepspeed_format, torchtitan_format, verl_format,
+extern framework_format const megatron_format, megatron_swift_format, swift_format, deepspeed_format, torchtitan_format,
+    llamafactory_format, axolotl_format, trl_format, transformers_format, accelerate_format, torchtune_format, litgpt_format, verl_format,
     openrlhf_format, nemo_rl_format, automodel_format, bridge_format, nemo_format;
 
 // What importers share.

@@ -79,9 +79,17 @@ void add_yaml(setting_table& table, YAML::Node const& node, std::string const& s
       continue;
     }
     setting_entry entry{.key = key, .words = {}, .place = place};
-    if (pair.second.IsSequence())
-      for (auto const& element : pair.second) entry.words.push_back(yaml_text(element));
-    else
+    if (pair.second.IsSequence()) {
+      std::size_t number = 0, maps = 0;
+      for (auto const& element : pair.second) {
+        if (element.IsMap())
+          add_yaml(table, element, key + "." + std::to_string(number), name), ++maps;
+        else
+          entry.words.push_back(yaml_text(element));
+        ++number;
+      }
+      if (maps > 0 && entry.words.empty()) continue;
+    } else
       entry.words.push_back(yaml_text(pair.second));
     table.add(std::move(entry));
   }
