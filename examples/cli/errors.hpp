@@ -12,6 +12,7 @@ inline constexpr int exit_ok = 0;
 inline constexpr int exit_failure = 1;     // could not write, no GPU that works, or a fault of our own
 inline constexpr int exit_bad_input = 2;   // files or options that cannot be used
 inline constexpr int exit_infeasible = 3;  // the input is fine, but no plan meets the demand
+inline constexpr int exit_doubtful = 4;    // what was printed may be wrong, and `--strict` demands better
 
 struct bad_input : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -24,6 +25,10 @@ struct gpu_failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 struct no_plan : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct doubtful : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 

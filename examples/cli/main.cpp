@@ -36,7 +36,7 @@ void refuse_empty_values(CLI::App& app) {
   std::string const first = argc > 1 ? argv[1] : "";
   auto const* command = first.empty() || first[0] == '-' ? &app : nullptr;
   for (auto const* const known : app.get_subcommands([](CLI::App const*) { return true; })) {
-    if (known->get_name() == first) command = known;
+    if (known->check_name(first)) command = known;
     words.push_back(known->get_name());
   }
   if (command == nullptr) {
@@ -70,9 +70,9 @@ int run(int argc, char** argv) {
   add_plan(app, command_line);
   add_levels(app);
   add_calibrate(app);
-  add_check(app);
-  add_check_config(app, command_line);
+  add_check(app, command_line);
   add_memory(app);
+  add_models(app);
   add_capacities(app);
   add_partition(app);
   add_recompute(app);
@@ -114,6 +114,8 @@ int main(int argc, char** argv) {
     return fail(e.what(), exit_bad_input);
   } catch (no_plan const& e) {
     return fail(e.what(), exit_infeasible);
+  } catch (doubtful const& e) {
+    return fail(e.what(), exit_doubtful);
   } catch (cannot_write const& e) {
     return fail(e.what(), exit_failure);
   } catch (gpu_failure const& e) {

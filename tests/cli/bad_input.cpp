@@ -99,7 +99,8 @@ TEST_CASE("JSON of the wrong shape is refused, naming file and entry or line", "
       {"[{\"n\": 5}]", "f: entry 1: an object; name the field that holds the length with --field"},
       {"[{\"n\": 5}, {\"m\": 5}]", "f: entry 2: the object has no field n", "--field n"},
       {"[{\"n\": 5}, {\"m\": {\"n\": 5}}]", "f: entry 2: the object has no field n", "--field n"},
-      {"[{\"n\": 5}, {\"n\": \"x\"}]", "f: entry 2: \"x\"" + not_a_length, "--field n"},
+      {"[{\"n\": 5}, {\"n\": \"x\"}]", "f: entry 2: \"x\" is not a length: lengths are whole numbers from 1 to 2^63-1; python -m ballast",
+       "--field n"},
       {"[{\"n\": 5}, {\"n\": {}}]", "f: entry 2: an object" + not_a_length, "--field n"},
       {"[5]", "f: entry 1: a number where --field expects objects", "--field n"},
       {"[5]", "f: entry 1: a number where --columns expects objects", "--columns 1"},
@@ -209,6 +210,7 @@ TEST_CASE("files that cannot be read are refused", "[cli]") {
 
 TEST_CASE("options that mean nothing are refused", "[cli]") {
   scratch const in;
+  in.file("run.sh", "--micro-batch-size 1\n");
   in.file("f", "5\n16\n");
   struct bad {
     std::string arguments, sentence;
@@ -251,8 +253,13 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"generate --list --like vlm-sft --samples 5", "--like excludes --list\n"},
       {"generate --list --seed 5", "--seed requires --like\n"},
       {"levels f --max-length 16 --gpus 1 --table t --head-loss fused", "--head-loss excludes --table\n"},
-      {"check-config f --oversize truncate", "--oversize: is for files of lengths behind the setting, and there are none\n"},
-      {"check-config f --columns 1", "--columns: is for files of lengths behind the setting, and there are none\n"},
+      {"check run.sh --oversize truncate", "--oversize: is for files of lengths behind the setting, and there are none\n"},
+      {"check run.sh --columns 1", "--columns: is for files of lengths behind the setting, and there are none\n"},
+      {"check run.sh --capacity 9", "--capacity: is for packings, and run.sh is read as a setting of a framework\n"},
+      {"check f", "--capacity is required for a packing: the tokens that a pack holds\n"},
+      {"check f f --capacity 9 --gpus 8", "--gpus: is for settings of frameworks, and f is a packing\n"},
+      {"check run.sh --write megatrom", "--write megatrom: expected one of megatron, "},
+      {"check run.sh --framework fsdp", "--framework fsdp: expected one of megatron, "},
   };
   for (auto const& c : cases) check_refused(in.ballast(c.arguments), c.sentence);
 

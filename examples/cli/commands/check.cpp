@@ -1,214 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/check_left_over.hpp"
+#include "commands/check.hpp"
+
 #include "commands/commands.hpp"
-#include "commands/options.hpp"
-#include "errors.hpp"
-#include "planning/padded_plan.hpp"
-#include "readers/data_set.hpp"
-#include "readers/file_bytes.hpp"
-#include "readers/packing.hpp"
-#include "readers/plan_folder.hpp"
-#include "report/json.hpp"
-#include "report/output.hpp"
-#include "report/packing.hpp"
-#include "report/replace.hpp"
+#include "commands/model_options.hpp"
 
-#include <ballast/core/hash.hpp>
-#include <ballast/core/math.hpp>
-#include <ballast/packing/check.hpp>
-#include <ballast/packing/check_padded.hpp>
-#include <ballast/packing/oversize.hpp>
-#include <ballast/packing/padded_batches.hpp>
-#include <ballast/packing/vector/check.hpp>
-
-#include <algorithm>
-#include <array>
-#include <filesystem>
+#include <initializer_list>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
-#include <vector>
 
 namespace ballast_cli {
 
 namespace {
 
-struct check_arguments {
-  input_arguments input;  ///< the first files are the packing: OFFSETS MEMBERS, a folder that `--out` wrote, or a list of indices a line
-  limit_arguments limits;
-  bool json = false, padded = false;
-};
-
-constexpr auto too_few = "check takes the packing, then the lengths it packs";
-
-/// Takes the packing off the front of the files; what is left are the lengths.
-[[nodiscard]] plan_in_folder read_packing(std::vector<std::string>& files) {
-  std::error_code error;
-  if (std::filesystem::is_directory(files.front(), error)) {
-    auto plan = read_plan_folder(files.front());
-    files.erase(files.begin());
-    if (files.empty()) throw bad_input(too_few);
-    return plan;
-  }
-  if (auto const aside = set_aside_beside(files.front()))
-    throw bad_input(files.front() + ": is missing; an interrupted run left it as " + *aside + ", which the next --out " + files.front() +
-                    " brings back");
-  file_bytes const first(files.front());
-  auto const arrays = is_npy(first.view());
-  if (files.size() < (arrays ? 3U : 2U))
-    throw bad_input(arrays ? "check takes OFFSETS MEMBERS FILE...: two arrays of the packing, then the lengths it packs" : too_few);
-  plan_in_folder plan;
-  auto& packs = plan.steps.packs;
-  if (arrays) {
-    file_bytes const members(files[1]);
-    packs = {read_indices(first.view(), shown_name(files[0])), read_indices(members.view(), shown_name(files[1]))};
-  } else {
-    packs = read_index_lists(first.view(), shown_name(files[0]));
-  }
-  plan.hash = ballast::hash(packs);
-  files.erase(files.begin(), files.begin() + (arrays ? 2 : 1));
-  return plan;
-}
-
-/// What the packs of a checked plan hold, of each measure.
-struct trained_measures {
-  std::vector<std::vector<std::int64_t>> columns;
-  std::vector<std::uint64_t> set_aside;
-};
-
-/// Checks a plan with left-overs.
-[[nodiscard]] trained_measures check_trained(plan_in_folder const& plan, std::string const& name, ballast::sample_measures const& samples,
-                                             ballast::vector_packing_options const& o) {
-  trained_measures out;
-  std::vector<packed_measure> measures;
-  for (std::size_t m = 0; m < samples.measures(); ++m) measures.push_back({samples.column(m), o.capacity[m]});
-  for (std::size_t i = 0; i < samples.size() && o.oversize == ballast::oversize::set_aside; ++i)
-    if (std::ranges::any_of(measures, [&](auto const& m) { return m.weights[i] > m.capacity; })) out.set_aside.push_back(i);
-  check_left_over(plan, name, measures, out.set_aside, o.max_samples);
-  for (auto const& m : measures) out.columns.push_back(trained_on(plan, m.weights));
-  return out;
-}
-
-/// The same for samples of one measure.
-[[nodiscard]] trained_measures check_trained(plan_in_folder const& plan, std::string const& name, std::span<std::int64_t const> lengths,
-                                             ballast::packing_options const& o) {
-  auto const items = ballast::apply_oversize<std::uint64_t>(lengths, o);
-  auto padded = items.tokens;
-  for (auto& length : padded)
-    if (length <= longest_that_fits(o)) length = ballast::round_up(length, o.sample_multiple);
-  check_left_over(plan, name, std::array{packed_measure{padded, o.capacity}}, items.set_aside, o.max_samples);
-  return {{trained_on(plan, items.tokens)}, items.set_aside};
-}
-
-/// Samples of several measures: valid, and how far from the bound.
-void check_measures(check_arguments const& arguments, plan_in_folder const& plan, table const& input, std::uint64_t max_samples,
-                    std::string const& name) {
-  auto const& packs = plan.steps.packs;
-  if (arguments.limits.options.sample_multiple != 1) throw bad_input("--multiple rounds lengths up, and is not for several measures");
-  measure_columns const columns(input);
-  auto samples = columns.view();
-  auto const read = samples.size();
-  ballast::vector_packing_options o;
-  o.capacity = arguments.limits.capacity;
-  o.max_samples = max_samples;
-  o.oversize = arguments.limits.options.oversize;
-  trained_measures trained;
-  if (plan.left_over()) {
-    trained = check_trained(plan, name, samples, o);
-    samples = ballast::sample_measures(std::vector<std::span<std::int64_t const>>(trained.columns.begin(), trained.columns.end()));
-  } else if (auto const verdict = ballast::check_packing(packs, samples, o); !verdict.valid()) {
-    throw bad_input(name + ": not a valid packing: " + describe(verdict));
-  }
-  auto const ours = run_packer<std::uint64_t>(strategy::automatic, samples, o);
-  auto const& set_aside = plan.left_over() ? trained.set_aside : ours.set_aside;
-  ballast::certificate const count{static_cast<std::int64_t>(packs.size()), ours.count.lower_bound};
-  if (arguments.json) {
-    nlohmann::ordered_json json{{"samples", read},
-                                {"capacity", o.capacity},
-                                {"packs", count.value},
-                                {"lower_bound", count.lower_bound},
-                                {"gap", count.gap()},
-                                {"optimal", count.optimal()},
-                                {"hash", plan.hash ? nlohmann::ordered_json(hash_digits(*plan.hash)) : nullptr},
-                                {"set_aside", set_aside}};
-    add_left_over(json, plan);
-    json["auto"] = {{"packs", ours.packs.size()}};
-    return print_json(json);
-  }
-  write_standard_output(valid_in_words(plan, "a capacity", o.max_samples) + grouped(packs.size()) + " packs; no plan can take fewer than " +
-                        grouped(static_cast<std::uint64_t>(count.lower_bound)) + ", and the default packer takes " +
-                        grouped(ours.packs.size()) + ".\n");
-}
-
-void run(check_arguments const& arguments) {
-  stopwatch watch;
-  auto o = arguments.limits.options;
-  auto files = arguments.input.files;
-  auto const name = shown_name(files.front());
-  auto const plan = read_packing(files);
-  auto const& packs = plan.steps.packs;
-  if (o.sample_multiple == 1) o.sample_multiple = plan.multiple;
-  if (o.max_samples == 0) o.max_samples = plan.max_items;
-  auto const input = read_lengths(files, arguments.input.select);
-  refuse_oversize(input, arguments.limits.capacity, o);
-  auto const padded = arguments.padded || plan.padded;
-  if (padded && (o.oversize == ballast::oversize::split || o.oversize == ballast::oversize::alone))
-    throw bad_input("--oversize " + std::string(word_of(o.oversize)) +
-                    ": with --padded, a longer row can be rejected, set aside or truncated");
-  if (padded && input.measures() > 1 && !input.histogram()) throw bad_input("--padded is for one measure");
-  if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, plan, input, o.max_samples, name);
-  std::vector<std::int64_t> expanded;
-  auto lengths = to_lengths(input, expanded);
-  auto const read = std::uint64_t{lengths.size()};
-  auto const read_seconds = watch.lap();
-
-  trained_measures trained;
-  if (plan.left_over()) {
-    trained = check_trained(plan, name, lengths, o);
-    lengths = trained.columns.front();
-  } else if (auto const verdict = padded ? ballast::check_padded(packs, lengths, o) : ballast::check_packing(packs, lengths, o);
-             !verdict.valid()) {
-    throw bad_input(name + ": not a valid packing: " + describe(verdict));
-  }
-  auto const ours = padded ? ballast::padded_batches<std::uint64_t>(lengths, o) : run_packer<std::uint64_t>(strategy::bfd, lengths, o);
-  auto const naive =
-      padded ? next_fit_padded<std::uint64_t>(lengths, o).size() : run_packer<std::uint64_t>(strategy::next_fit, lengths, o).packs.size();
-  packing_report const report{.samples = read,
-                              .tokens = ours.tokens,
-                              .capacity = o.capacity,
-                              .strategy = "given",
-                              .packs = {static_cast<std::int64_t>(packs.size()), ours.count.lower_bound},
-                              .bound = std::string(to_string(ours.bound)),
-                              .hash = plan.hash,
-                              .set_aside = plan.left_over() ? trained.set_aside : ours.set_aside,
-                              .naive_packs = naive,
-                              .dropped = static_cast<std::uint64_t>(
-                                  std::ranges::count_if(plan.steps.dropped, [&](auto i) { return i < read; }))};  // others are pieces
-  auto const best_fit = std::uint64_t{ours.packs.size()};
-  if (!arguments.json)
-    return write_standard_output(valid_in_words(plan, "its capacity", o.max_samples) + in_words(report, "This packing") +
-                                 (padded ? "The fewest padded batches are " : "Best-fit decreasing takes ") + grouped(best_fit) + ".\n");
-  auto json = to_json(report);
-  add_left_over(json, plan);
-  json[padded ? "fewest_padded" : "best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};
-  json["seconds"] = {{"read", read_seconds}, {"check", watch.lap()}};
-  print_json(json);
+/// Throws bad_input if an option is given that is for what the file is not.
+void refuse_given(CLI::App const& command, std::initializer_list<char const*> names, std::string const& why) {
+  for (auto const* const name : names)
+    if (command.get_option(name)->count() != 0) throw bad_input(std::string(name) + ": is for " + why);
 }
 
 }  // namespace
 
-void add_check(CLI::App& app) {
+void add_check(CLI::App& app, std::string const& command_line) {
   auto const arguments = std::make_shared<check_arguments>();
-  auto& command = *app.add_subcommand("check", "check a packing that any program made, and score it");
+  arguments->command_line = command_line;
+  auto& command = *app.add_subcommand("check", "judge a setting of a framework, or check and score a packing that any program made");
+  command.alias("check-config");
   add_input(command, arguments->input,
-            "the packing (OFFSETS MEMBERS as .npy, or a folder from pack --out or plan --out, or a text file with the sample indices of "
-            "one pack a line), then the lengths");
+            "a setting: script, YAML, JSON or TOML of a framework; or a packing: OFFSETS MEMBERS as .npy, a folder from pack --out or plan "
+            "--out, or a text file with the sample indices of one pack a line; then the lengths, which a setting can do without");
   add_limits(command, arguments->limits);
-  command.add_flag("--padded", arguments->padded, "rows are padded to the longest of their pack, as pack --padded has them");
+  command.get_option("--capacity")->required(false);
+  command.add_flag("--padded", arguments->padded, "rows of a packing are padded to the longest of their pack, as pack --padded has them");
+  auto& asked = arguments->asked;
+  auto const add = [&](char const* name, std::optional<std::int64_t>& value, char const* help) {
+    add_value(command, name, value, small_positive, help);
+  };
+  command.add_option("--framework", asked.framework, "whose setting it is, as its text tells by default");
+  add("--gpus", asked.gpus, "devices of the run, where the setting does not say them");
+  add_model(command, arguments->model, "preset or Hugging Face config.json, where the setting does not hold the shape");
+  add("--vocab-size", asked.vocabulary, "words of the tokenizer, where the setting names none that is known (Megatron-LM)");
+  add("--seq-length", asked.sequence, "tokens of a sequence, in place of the setting's");
+  add("--micro-batch", asked.micro_batch, "sequences of a micro-batch, in place of the setting's");
+  add("--micro-batches", asked.micro_batches, "micro-batches of a rank in a step, in place of the setting's");
+  command.add_flag("--stored", arguments->stored, stored_help);
+  command.add_flag("--gradient-checkpointing", asked.checkpointing,
+                   "all layers are recomputed, where the setting cannot say it (DeepSpeed)");
+  command.add_option("--hf-args", arguments->trainer, "TrainingArguments as JSON, which replace \"auto\" in a file of DeepSpeed");
+  add_value(command, "--memory", arguments->memory, some_bytes,
+            "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
+  add_device(command, arguments->on.device);
+  add_rates(command, arguments->on.kernels, arguments->on.calibration);
+  add_value(command, "--mfu", arguments->on.mfu, share,
+            "share of the device's peak that all work reaches; without it, kernels are timed one by one");
+  command.add_option("--report", arguments->report, "file for a page with figures and pictures");
+  command.add_option("--write", arguments->write, "print the fastest setting found as a file of this framework, and nothing else");
+  command.add_flag("--strict", arguments->strict, "exit with 4 if a key is not known on which the memory may depend");
   command.add_flag("--json", arguments->json, json_help);
-  command.callback([arguments] {
-    read_capacities(arguments->limits, arguments->input);
-    run(*arguments);
+  command.callback([arguments, &command] {
+    if (is_packing(arguments->input.files.front(), !arguments->limits.capacity_text.empty())) {
+      refuse_given(command,
+                   {"--framework", "--gpus", "--model", "--vocab-size", "--seq-length", "--micro-batch", "--micro-batches",
+                    "--gradient-checkpointing", "--hf-args", "--stored", "--memory", "--device", "--kernels", "--calibration", "--mfu",
+                    "--report", "--write", "--strict"},
+                   "settings of frameworks, and " + shown_name(arguments->input.files.front()) + " is a packing");
+      if (arguments->limits.capacity_text.empty()) throw bad_input("--capacity is required for a packing: the tokens that a pack holds");
+      read_capacities(arguments->limits, arguments->input);
+      return check_packing(*arguments);
+    }
+    refuse_given(command, {"--capacity", "--max-items", "--multiple", "--padded"},
+                 "packings, and " + shown_name(arguments->input.files.front()) + " is read as a setting of a framework");
+    if (arguments->input.files.size() == 1)
+      refuse_given(command, {"--columns", "--field", "--histogram", "--zero-length", "--oversize"},
+                   "files of lengths behind the setting, and there are none");
+    check_setting(*arguments);
   });
 }
 

@@ -17,11 +17,11 @@ void add_pack(CLI::App& app, std::string const& command_line);
 void add_plan(CLI::App& app, std::string const& command_line);
 void add_levels(CLI::App& app);
 void add_calibrate(CLI::App& app);
-void add_check(CLI::App& app);
+void add_check(CLI::App& app, std::string const& command_line);
 /// `command_line` is what was typed, for the report.
-void add_check_config(CLI::App& app, std::string const& command_line);
 void add_capacities(CLI::App& app);
 void add_memory(CLI::App& app);
+void add_models(CLI::App& app);
 void add_offload_plan(CLI::App& app);
 void add_partition(CLI::App& app);
 void add_recompute(CLI::App& app);

@@ -70,6 +70,28 @@ namespace {
   return out;
 }
 
+/// The states of the other models on the device that has most of them.
+[[nodiscard]] std::vector<role_memory> memory_of_roles(imported_setting const& given) {
+  std::vector<role_memory> out;
+  for (auto const& role : given.roles) {
+    auto by = role.of.setting;
+    by.pipeline.memory = std::int64_t{1} << 50;
+    std::int64_t most = 0;
+    for (auto const& stage : judge_setting(role.of.model, by, ballast::cluster{}).memory) most = (std::max)(most, stage.state);
+    out.push_back({.role = role.role, .bytes = most, .resident = role.resident});
+  }
+  return out;
+}
+
+[[nodiscard]] std::string roles_in_words(judged_setting const& of) {
+  std::string text;
+  for (auto const& role : of.roles)
+    text += "The " + role.role + " model takes " + many_bytes(role.bytes) + " of a device" +
+            (role.resident ? " all the time, which the budget here is without.\n"
+                           : " while it runs, and nothing while the first model trains.\n");
+  return text;
+}
+
 /// Whether it fits, and the stage that needs most.
 [[nodiscard]] std::string fit_in_words(judged_setting const& of) {
   auto const& is = of.judged;
@@ -81,6 +103,20 @@ namespace {
   return "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
          " more than the " + many_bytes(most->budget) + " of a device; " +
          (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".";
+}
+
+[[nodiscard]] std::string joined(std::vector<std::string> const& words) {
+  std::string text;
+  for (auto const& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// Keys without which memory and time are judged.
+[[nodiscard]] std::string doubt_in_words(judged_setting const& of) {
+  auto const& keys = of.given.passed.doubtful;
+  return keys.empty()
+             ? ""
+             : "Memory may be wrong: " + joined(keys) + (keys.size() == 1 ? " is" : " are") + " not known here, and judged without.\n";
 }
 
 /// The time at a share of the peak.
@@ -148,11 +184,15 @@ judged_setting judge(imported_setting given, model_on_device const& devices, bal
                      .given = std::move(given),
                      .judged = {},
                      .parts = {},
+                     .roles = {},
                      .time = {},
                      .better = {},
                      .best = {},
                      .is_best = false,
                      .mfu = on.mfu};
+  out.roles = memory_of_roles(out.given);
+  auto& memory = out.given.setting.pipeline.memory;
+  for (auto const& role : out.roles) memory = (std::max)(memory - (role.resident ? role.bytes : 0), std::int64_t{1});
   auto const& by = out.given.setting;
   out.judged = ballast::judge_setting<std::uint32_t>(steps, packs, out.given.model, by, on);
   out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, on, out.judged);
@@ -177,7 +217,7 @@ judged_setting judge(imported_setting given, model_on_device const& devices, bal
   auto const plan = ballast::improve_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, on, is);
   auto& ranked = out.best.ranked;
   out.is_best = plan.status == ballast::status::feasible && (ranked.empty() || plan.time.value <= ranked.front().step);
-  if (out.is_best) ranked.assign(1, {.setting = own, .step = plan.time.value, .plan = {}});
+  if (out.is_best) ranked.assign(1, {.setting = own, .step = plan.time.value, .plan = plan});
   return out;
 }
 
@@ -192,6 +232,8 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                       {"activations", is.memory[s].activations},
                       {"budget", is.memory[s].budget}});
   for (std::size_t s = 0; s < of.parts.size(); ++s) memory[s]["parts"] = to_json(of.parts[s]);
+  auto roles = nlohmann::ordered_json::array();
+  for (auto const& role : of.roles) roles.push_back({{"role", role.role}, {"bytes", role.bytes}, {"resident", role.resident}});
   nlohmann::ordered_json json{{"framework", of.given.framework},
                               {"parameters", ballast::parameters(of.given.model)},
                               {"gpus", by.gpus()},
@@ -207,11 +249,14 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                               {"global_batch", by.global_batch()},
                               {"fits", is.status == ballast::status::feasible},
                               {"memory", std::move(memory)},
+                              {"roles", std::move(roles)},
                               {"bubble", is.shares.share(is.shares.bubble)},
                               {"modelled_step_ms", is.step_ms()},
                               {"time", to_json(of.time)},
                               {"unread", of.given.unread},
-                              {"passed_over", of.given.passed_over},
+                              {"passed_over", of.given.passed.harmless},
+                              {"memory_may_be_wrong", of.given.passed.doubtful},
+                              {"unknown", of.given.passed.unknown},
                               {"notes", of.given.notes},
                               {"better", nullptr},
                               {"best", nullptr}};
@@ -253,15 +298,15 @@ std::string in_words(judged_setting const& of) {
   for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));
   text += stage_table(lines, "memory at its peak    of which states") + "\n";
   if (!of.parts.empty()) text += parts_table(of.parts) + "\n";
-  text += fit_in_words(of) + "\n";
+  text += roles_in_words(of) + fit_in_words(of) + "\n" + doubt_in_words(of);
   auto const by_kernels = in_words(of.time);
   text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") + share_in_words(of) + "\n" + better_in_words(of) + best_in_words(of);
   for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";
-  if (auto const& keys = of.given.passed_over; !keys.empty()) {
-    text += "Passed over, as keys that this program does not know: ";
-    for (auto const& key : keys) text += (&key == &keys.front() ? "" : ", ") + key;
-    text += ". Memory and time are judged without them.\n";
-  }
+  auto const& passed = of.given.passed;
+  if (!passed.unknown.empty())
+    text +=
+        "Passed over, as keys that this program does not know: " + joined(passed.unknown) + ". Memory and time are judged without them.\n";
+  if (!passed.harmless.empty()) text += "Passed over, as keys that touch neither memory nor time: " + joined(passed.harmless) + ".\n";
   return text;
 }
 
@@ -294,6 +339,7 @@ report_data on_page(judged_setting const& of, std::string const& command) {
                   .model_side = page_of_stages(is, schedule_name(of.given), stage_of, std::move(stages)),
                   .lead = fit_in_words(of)};
   auto& page = *out.model_side;
+  if (auto roles = roles_in_words(of); !roles.empty()) page.notes.push_back(std::move(roles));
   page.notes.push_back(again_in_words(by.recompute) + ". " + in_words(by.model, hidden_of(of)));
   for (auto const& sentence : {share_in_words(of), better_in_words(of), best_in_words(of)}) page.notes.push_back(sentence);
   for (auto const& note : of.given.notes) page.notes.push_back("Note: " + note + ".");

@@ -22,12 +22,20 @@
 
 namespace ballast_cli {
 
+/// What another model takes of each device, at most.
+struct role_memory {
+  std::string role;
+  std::int64_t bytes = 0;
+  bool resident = true;  ///< whether it is there while the first model trains; then the budget of that is less by `bytes`
+};
+
 struct judged_setting {
   std::string file, device;
   imported_setting given;
   ballast::training_plan judged;
   std::vector<ballast::memory_parts> parts;  ///< the memory of each stage, part by part, where tensors are counted
-  timed_step time;                           ///< of a mean step
+  std::vector<role_memory> roles;
+  timed_step time;                ///< of a mean step
   ballast::training_plan better;  ///< the best cut and recomputation found for the same degrees, stages and micro-batches, or `judged`
   ballast::searched_settings
       best;              ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees

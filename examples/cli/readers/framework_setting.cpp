@@ -2,13 +2,16 @@
 #include "readers/framework_setting.hpp"
 
 #include "errors.hpp"
+#include "nearest.hpp"
 #include "readers/argument_lines.hpp"
 #include "readers/setting_documents.hpp"
 
 #include <ballast/core/error.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -45,106 +48,107 @@ void require_suits(setting_table const& table, imported_setting const& out) {
   }
 }
 
-namespace {
+void take_model(setting_table& table, setting_request const& asked, std::initializer_list<std::string_view> keys, imported_setting& out) {
+  std::string key, name;
+  for (auto const candidate : keys)
+    if (auto given = table.word(candidate); !given.empty() && name.empty()) {
+      key = candidate;
+      name = std::move(given);
+    }
+  if (asked.model) {
+    out.model = *asked.model;
+    return;
+  }
+  auto const known = !name.empty() && asked.find_model ? asked.find_model(name) : std::nullopt;
+  if (!known)
+    throw bad_input(table.file() + ": the setting does not hold the shape of the model" +
+                    (name.empty() ? "" : ", and " + key + " = " + printable(name) + " is none that is known here") + "; --model names it");
+  out.model = known->language;
+  out.reads_images = known->reads_images;
+}
 
-/// Whether there is a key that begins so.
-[[nodiscard]] bool has_any(setting_table const& table, std::span<std::string_view const> keys) {
+bool setting_source::calls(std::string_view command) const {
+  return std::any_of(commands.begin(), commands.end(), [&](std::string const& word) {
+    return word == command || (word.size() > command.size() && word.ends_with(command) && word[word.size() - command.size() - 1] == '/');
+  });
+}
+
+bool setting_source::has_any(std::span<std::string_view const> keys) const {
   return std::any_of(keys.begin(), keys.end(), [&](auto key) { return table.has_section(key); });
 }
-[[noreturn]] void refuse_foreign(std::string const& name, std::vector<std::string> const& unread = {}) {
-  throw bad_input(name + ": no key of a framework is in it" +
-                  (unread.empty() ? "" : ", and what is in " + unread.front() + " is not known") +
-                  "; read are argument lines and YAML of Megatron-LM and ms-swift, JSON of DeepSpeed, TOML and saved JSON of torchtitan");
+
+std::span<framework_format const* const> framework_formats() {
+  static constexpr framework_format const* all[]{
+      &megatron_format,     &megatron_swift_format, &swift_format, &deepspeed_format,    &torchtitan_format,
+      &llamafactory_format, &axolotl_format,        &trl_format,   &transformers_format, &accelerate_format,
+      &torchtune_format,    &litgpt_format,         &verl_format,  &openrlhf_format,     &nemo_rl_format,
+      &automodel_format,    &bridge_format,         &nemo_format};
+  return all;
 }
 
-// Keys that decide memory, time or layout, and that launchers, schedulers of jobs and other programs do not have.
-constexpr std::string_view megatron_keys[]{"tensor_model_parallel_size",
-                                           "pipeline_model_parallel",
-                                           "context_parallel_size",
-                                           "expert_",
-                                           "sequence_parallel",
-                                           "micro_batch_size",
-                                           "global_batch_size",
-                                           "seq_length",
-                                           "num_layers",
-                                           "hidden_size",
-                                           "ffn_hidden_size",
-                                           "num_attention_heads",
-                                           "num_experts",
-                                           "moe_",
-                                           "recompute_",
-                                           "use_distributed_optimizer",
-                                           "use_mcore_models",
-                                           "use_megatron_fsdp",
-                                           "use_torch_fsdp2",
-                                           "transformer_impl",
-                                           "swiglu"};
-constexpr std::string_view swift_keys[]{"model",
-                                        "dataset",
-                                        "max_length",
-                                        "packing",
-                                        "tuner_type",
-                                        "train_type",
-                                        "freeze_",
-                                        "padding_free",
-                                        "per_device_train_batch_size",
-                                        "deepspeed",
-                                        "gradient_accumulation_steps",
-                                        "lora_"};
-constexpr std::string_view deepspeed_keys[]{"train_batch_size",
-                                            "train_micro_batch_size_per_gpu",
-                                            "gradient_accumulation_steps",
-                                            "zero_",
-                                            "bf16.",
-                                            "fp16.",
-                                            "optimizer.",
-                                            "pipeline.",
-                                            "tensor_parallel.",
-                                            "sequence_parallel_size",
-                                            "activation_checkpointing.",
-                                            "data_types."};
-constexpr std::string_view torchtitan_keys[]{"model.", "training.", "parallelism.", "experimental.", "activation_checkpoint",
-                                             "job.",   "metrics.",  "checkpoint.",  "lr_scheduler.", "optimizer."};
+std::string framework_names() {
+  std::string out;
+  for (auto const* const format : framework_formats()) out += (out.empty() ? "" : ", ") + std::string(format->name);
+  return out;
+}
 
-}  // namespace
+framework_format const& framework_named(std::string const& option, std::string const& word) {
+  std::vector<std::string> words;
+  for (auto const* const format : framework_formats()) {
+    if (word == format->word || word == format->name) return *format;
+    words.emplace_back(format->word);
+  }
+  std::string all;
+  for (auto const& known : words) all += (all.empty() ? "" : ", ") + known;
+  throw bad_input(option + " " + printable(word) + ": expected one of " + all + did_you_mean(word, words));
+}
 
 imported_setting read_framework_setting(std::string_view text, std::string const& name, setting_request const& asked) {
   auto const ends = [&](std::string_view ending) { return name.ends_with(ending); };
-  if (ends(".toml") || ends(".json")) {
-    auto table = ends(".toml") ? read_toml_setting(text, name) : read_json_setting(text, name);
-    if (ends(".toml") || table.has_section("parallelism.") || table.has_section("training.")) {
-      if (!has_any(table, torchtitan_keys)) refuse_foreign(name);
-      return read_torchtitan_setting(std::move(table), asked);
-    }
-    if (!has_any(table, deepspeed_keys)) refuse_foreign(name);
-    return read_deepspeed_setting(std::move(table), asked);
-  }
-  auto const of_swift = [](setting_table const& table) {
-    for (auto const* const key : {"max_length", "packing", "tuner_type", "train_type", "freeze_vit", "padding_free"})
-      if (table.has(key)) return true;
-    return false;
-  };
-  auto const of_hugging_face = [](setting_table const& table) {
-    return table.has("per_device_train_batch_size") || table.has("deepspeed") || table.has("gradient_accumulation_steps");
-  };
-  if (ends(".yaml") || ends(".yml")) {
-    auto table = read_yaml_setting(text, name);
-    if (of_hugging_face(table)) return read_swift_setting(std::move(table), asked);
-    auto const swift = of_swift(table);
-    if (!swift && !has_any(table, megatron_keys)) refuse_foreign(name);
-    return read_megatron_setting(std::move(table), asked, swift);
-  }
-  auto lines = read_argument_lines(text, name);
   auto more = asked;
-  if (!more.gpus) more.gpus = lines.gpus;
-  auto const names = [&](char const* word) {
-    return std::find(lines.commands.begin(), lines.commands.end(), word) != lines.commands.end();
+  std::vector<std::string> unread;
+  auto const read = [&]() -> setting_source {
+    if (ends(".toml")) return {.table = read_toml_setting(text, name), .overrides = setting_table(name), .format = "toml"};
+    if (ends(".json")) return {.table = read_json_setting(text, name), .overrides = setting_table(name), .format = "json"};
+    if (ends(".yaml") || ends(".yml")) return {.table = read_yaml_setting(text, name), .overrides = setting_table(name), .format = "yaml"};
+    auto lines = read_argument_lines(text, name);
+    if (!more.gpus) more.gpus = lines.gpus;
+    unread = std::move(lines.unread);
+    more.find_file = [documents = std::move(lines.documents), elsewhere = asked.find_file](std::string const& file) {
+      auto const at = documents.find(file);  // that the script writes
+      return at != documents.end() ? std::optional(at->second) : elsewhere ? elsewhere(file) : std::nullopt;
+    };
+    if (lines.flags.entries().empty())  // a command that is given its setting in a file
+      for (auto const& word : lines.commands)
+        if (word.ends_with(".yaml") || word.ends_with(".yml"))
+          if (auto const document = more.find_file(word)) {
+            std::erase_if(unread, [&](auto const& line) { return line.ends_with("the setting in " + printable(word)); });
+            return {.table = read_yaml_setting(*document, word),
+                    .overrides = std::move(lines.overrides),
+                    .commands = std::move(lines.commands),
+                    .format = "yaml"};
+          }
+    return {
+        .table = std::move(lines.flags), .overrides = std::move(lines.overrides), .commands = std::move(lines.commands), .format = "flags"};
   };
-  auto const trainer = (names("swift") || of_hugging_face(lines.flags)) && !names("megatron");
-  auto const swift = trainer || names("megatron") || of_swift(lines.flags);
-  if (!has_any(lines.flags, megatron_keys) && !(swift && has_any(lines.flags, swift_keys))) refuse_foreign(name, lines.unread);
-  auto out = trainer ? read_swift_setting(std::move(lines.flags), more) : read_megatron_setting(std::move(lines.flags), more, swift);
-  out.unread = std::move(lines.unread);
+  auto source = read();
+  framework_format const* best = nullptr;
+  if (!asked.framework.empty()) {
+    best = &framework_named("--framework", asked.framework);
+  } else {
+    int most = 0;
+    for (auto const* const format : framework_formats())
+      if (auto const likeness = format->likeness(source); likeness > most) {
+        most = likeness;
+        best = format;
+      }
+  }
+  if (best == nullptr)
+    throw bad_input(name + ": no key of a framework is in it" +
+                    (unread.empty() ? "" : ", and what is in " + unread.front() + " is not known") + "; read are settings of " +
+                    framework_names());
+  auto out = best->read(std::move(source), more);
+  out.unread.insert(out.unread.begin(), unread.begin(), unread.end());
   return out;
 }
 

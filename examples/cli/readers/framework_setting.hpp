@@ -4,10 +4,14 @@
 
 #include <ballast/cost/transformer.hpp>
 #include <ballast/footprint/layer_time.hpp>
+#include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,36 +20,86 @@
 
 namespace ballast_cli {
 
+/// A model that a setting names.
+struct known_model {
+  ballast::transformer language;
+  bool reads_images = false;  ///< whether it has a tower, which is left out
+};
+
 /// What a setting does not say. Options of the command line say it.
 struct setting_request {
-  std::optional<ballast::transformer> model{};  ///< none: the setting has to hold the shape
+  std::optional<ballast::transformer> model{};  ///< none: the setting has to hold the shape, or to name a model that is known
   std::optional<std::int64_t> gpus{};           ///< none: the setting has to say it
   std::optional<std::int64_t> sequence{}, micro_batch{}, micro_batches{};
+  std::optional<std::int64_t>
+      vocabulary{};            ///< words of the tokenizer; none: the setting has to say them, or to name a tokenizer that is known
   bool checkpointing = false;  ///< whether the trainer recomputes every layer, where the setting cannot say it
+  std::optional<std::string> trainer{};  ///< text of the TrainingArguments, as JSON, that replace "auto" in a file of DeepSpeed
+  std::string precision{};               ///< what replaces "auto" in a precision: "bf16", "fp16" or "fp32"; empty: not known
+  std::string framework{};               ///< whose setting it is, as `framework_names` lists them; empty: the text tells
+  std::function<std::optional<known_model>(std::string const&)> find_model{};  ///< by a name as "Qwen/Qwen3-8B" or a folder; none: no model
+  std::function<std::optional<std::string>(std::string const&)> find_file{};   ///< the text of a file that the setting names; none: no file
 };
+
+struct imported_role;
 
 /// A setting with the model that it is for.
 struct imported_setting {
-  std::string framework;  ///< "Megatron-LM", "ms-swift", "DeepSpeed" or "torchtitan"
+  std::string framework;  ///< "Megatron-LM"; a name of `framework_names`
   ballast::training_setting setting;
   ballast::transformer model;
-  ballast::time_setting time{};            ///< of `rates` only family and precision; the device has the rest
-  std::string untimed{};                   ///< why it cannot be told where the time of a step goes; empty: nothing here forbids it
-  std::vector<std::string> notes;          ///< what is not modelled, each with the direction of the error
-  std::vector<std::string> unread{};       ///< what may say more and is not in the file, each with its line
-  std::vector<std::string> passed_over{};  ///< keys that no importer knows
+  ballast::time_setting time{};       ///< of `rates` only family and precision; the device has the rest
+  std::string untimed{};              ///< why it cannot be told where the time of a step goes; empty: nothing here forbids it
+  std::vector<std::string> notes;     ///< what is not modelled, each with the direction of the error
+  std::vector<std::string> unread{};  ///< what may say more and is not in the file, each with its line
+  passed_keys passed{};               ///< keys that the importer does not know
+  bool reads_images = false;          ///< whether `model` has a tower, which is left out
+  std::vector<imported_role> roles;   ///< the other models of the same devices
 };
 
-/// Reads a setting: JSON of DeepSpeed or, with sections, of torchtitan; TOML of torchtitan; YAML or argument lines of Megatron-LM or
-/// ms-swift. The ending of `name` and the text decide which. Throws bad_input, naming `name` and the line or the key, and
-/// where there is no key that only a framework's setting has.
+/// Another model of the same devices, as training by preferences has them.
+struct imported_role {
+  std::string role;      ///< "reference", "critic", "reward", "rollout"
+  imported_setting of;   ///< with degrees of its own; what is only computed forward trains nothing
+  bool resident = true;  ///< whether its states stay on the devices while the first model trains
+};
+
+/// What a file holds, before it is known whose it is.
+struct setting_source {
+  setting_table table;                  ///< flags of a script, or keys of a document
+  setting_table overrides;              ///< words "a.b=value" of a script
+  std::vector<std::string> commands{};  ///< words of a script's commands in front of their flags
+  std::string_view format{};            ///< "flags", "yaml", "json" or "toml"
+
+  [[nodiscard]] bool is(std::string_view form) const { return format == form; }
+  [[nodiscard]] bool calls(std::string_view command) const;  ///< whether it is a word of a command, or the end of a path that is one
+  /// Whether there is a key that begins as one of `keys`.
+  [[nodiscard]] bool has_any(std::span<std::string_view const> keys) const;
+};
+
+/// How the settings of one framework are read and written.
+struct framework_format {
+  std::string_view name, word;  ///< "Megatron-LM", and "megatron" on the command line
+  /// How surely a file is one of this framework: 0 is no, up to 9 keys that others have too, 10 to 99 keys of its own, 100 its command.
+  int (*likeness)(setting_source const&);
+  imported_setting (*read)(setting_source, setting_request const&);
+  ballast::exported_setting (*write)(ballast::transformer const&, ballast::training_setting const&);  ///< none: null
+};
+
+[[nodiscard]] std::span<framework_format const* const> framework_formats();
+/// "Megatron-LM, ms-swift, ...".
+[[nodiscard]] std::string framework_names();
+/// The one of this name or word. Throws bad_input, naming `option` and listing the words.
+[[nodiscard]] framework_format const& framework_named(std::string const& option, std::string const& word);
+
+/// Reads a setting: JSON, TOML or YAML by the ending of `name`, else argument lines, of the framework that is asked for or that the text
+/// is most like. Throws bad_input, naming `name` and the line or the key, and where there is no key that only a framework's setting has.
 [[nodiscard]] imported_setting read_framework_setting(std::string_view text, std::string const& name, setting_request const& asked);
 
-/// The importers behind it.
-[[nodiscard]] imported_setting read_megatron_setting(setting_table table, setting_request const& asked, bool swift);
-[[nodiscard]] imported_setting read_swift_setting(setting_table table, setting_request const& asked);  ///< of `swift sft`
-[[nodiscard]] imported_setting read_deepspeed_setting(setting_table table, setting_request const& asked);
-[[nodiscard]] imported_setting read_torchtitan_setting(setting_table table, setting_request const& asked);
+/// The frameworks; each in a file of its own.
+extern framework_format const megatron_format, megatron_swift_format, swift_format, deepspeed_format, torchtitan_format,
+    llamafactory_format, axolotl_format, trl_format, transformers_format, accelerate_format, torchtune_format, litgpt_format, verl_format,
+    openrlhf_format, nemo_rl_format, automodel_format, bridge_format, nemo_format;
 
 // What importers share.
 
@@ -55,6 +109,8 @@ struct imported_setting {
 [[nodiscard]] std::int64_t ranks_of(setting_table const& table, std::int64_t gpus, std::int64_t degrees, std::string const& in_words);
 /// Sets the micro-batches of a rank from the sequences of a step. Throws bad_input, naming `key`, unless they are a multiple.
 void set_global_batch(setting_table const& table, ballast::training_setting& by, std::int64_t global, std::string_view key);
+/// Sets `out.model`: the model asked for, or else the one that the first of `keys` names that is there. Throws bad_input, naming that key.
+void take_model(setting_table& table, setting_request const& asked, std::initializer_list<std::string_view> keys, imported_setting& out);
 /// Throws bad_input, naming the file, unless setting and model suit each other.
 void require_suits(setting_table const& table, imported_setting const& out);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -18,6 +19,179 @@ namespace {
   std::string text;
   for (auto const& word : words) text += (text.empty() ? "" : " ") + word;
   return words.empty() ? "without a value" : "= " + printable(text);
+}
+
+// Words of keys. Those of keys that do nothing to memory and time whatever other words they have, such as eval_batch_size:
+constexpr std::string_view aside[]{"eval",     "evaluation", "val",   "valid",   "validation", "test",  "log",         "logs",
+                                   "logging",  "logger",     "wandb", "swanlab", "mlflow",     "comet", "tensorboard", "trackio",
+                                   "monitor",  "report",     "save",  "saving",  "hub",        "push",  "print",       "profile",
+                                   "profiler", "profiling",  "debug", "infer",   "inference"};
+// words of keys on which memory or time may depend:
+constexpr std::string_view weighty[]{"parallel",
+                                     "parallelism",
+                                     "degree",
+                                     "shard",
+                                     "sharded",
+                                     "sharding",
+                                     "reshard",
+                                     "fsdp",
+                                     "fsdp2",
+                                     "zero",
+                                     "hpz",
+                                     "tp",
+                                     "pp",
+                                     "cp",
+                                     "dp",
+                                     "ep",
+                                     "sp",
+                                     "stage",
+                                     "stages",
+                                     "pipeline",
+                                     "virtual",
+                                     "interleave",
+                                     "interleaved",
+                                     "offload",
+                                     "offloading",
+                                     "offloaded",
+                                     "swap",
+                                     "cpu",
+                                     "recompute",
+                                     "remat",
+                                     "recomputation",
+                                     "checkpointing",
+                                     "activation",
+                                     "activations",
+                                     "expert",
+                                     "experts",
+                                     "moe",
+                                     "batch",
+                                     "batches",
+                                     "microbatch",
+                                     "micro",
+                                     "accumulation",
+                                     "seq",
+                                     "seqlen",
+                                     "sequence",
+                                     "context",
+                                     "length",
+                                     "len",
+                                     "token",
+                                     "tokens",
+                                     "layer",
+                                     "layers",
+                                     "hidden",
+                                     "head",
+                                     "heads",
+                                     "ffn",
+                                     "vocab",
+                                     "width",
+                                     "dim",
+                                     "rank",
+                                     "lora",
+                                     "dora",
+                                     "qlora",
+                                     "adapter",
+                                     "adapters",
+                                     "peft",
+                                     "quant",
+                                     "quantization",
+                                     "quantize",
+                                     "bits",
+                                     "4bit",
+                                     "8bit",
+                                     "fp4",
+                                     "fp8",
+                                     "fp16",
+                                     "bf16",
+                                     "fp32",
+                                     "mxfp8",
+                                     "nvfp4",
+                                     "precision",
+                                     "dtype",
+                                     "amp",
+                                     "master",
+                                     "optim",
+                                     "optimizer",
+                                     "galore",
+                                     "muon",
+                                     "kernel",
+                                     "kernels",
+                                     "fused",
+                                     "fusion",
+                                     "flash",
+                                     "attn",
+                                     "attention",
+                                     "liger",
+                                     "compile",
+                                     "graph",
+                                     "graphs",
+                                     "memory",
+                                     "buffer",
+                                     "buffers",
+                                     "bucket",
+                                     "prefetch",
+                                     "cache",
+                                     "overlap",
+                                     "freeze",
+                                     "frozen",
+                                     "unfreeze",
+                                     "trainable",
+                                     "pack",
+                                     "packing",
+                                     "packed",
+                                     "padding",
+                                     "gpu",
+                                     "gpus",
+                                     "node",
+                                     "nodes",
+                                     "nnodes",
+                                     "nproc",
+                                     "device",
+                                     "devices",
+                                     "world",
+                                     "vllm",
+                                     "sglang",
+                                     "colocate",
+                                     "rollout",
+                                     "ref",
+                                     "reference",
+                                     "critic",
+                                     "reward",
+                                     "teacher",
+                                     "image",
+                                     "images",
+                                     "pixels",
+                                     "video",
+                                     "vision",
+                                     "tower",
+                                     "mtp",
+                                     "model"};
+// and those of keys that do nothing to them if they have none of these words:
+constexpr std::string_view light[]{
+    "lr",        "learning",    "warmup",  "decay",         "beta",        "beta1",      "beta2",  "betas",      "eps",     "epsilon",
+    "clip",      "norm",        "seed",    "epoch",         "epochs",      "step",       "steps",  "data",       "dataset", "datasets",
+    "tokenizer", "template",    "prompt",  "chat",          "column",      "columns",    "field",  "shuffle",    "split",   "stream",
+    "streaming", "worker",      "workers", "preprocessing", "loader",      "dataloader", "output", "input",      "dir",     "path",
+    "file",      "files",       "folder",  "name",          "project",     "run",        "tag",    "tags",       "url",     "port",
+    "host",      "addr",        "address", "endpoint",      "timeout",     "interval",   "freq",   "frequency",  "every",   "verbose",
+    "nan",       "temperature", "top",     "penalty",       "coef",        "coeff",      "loss",   "label",      "labels",  "metric",
+    "metrics",   "version",     "license", "author",        "description", "experiment", "resume", "checkpoint", "ckpt",    "callback",
+    "callbacks", "plugin",      "plugins", "trust",         "remote",      "code",       "token",  "cluster",    "ratio",   "scheduler",
+    "schedule",  "scale",       "init",    "reset",         "alpha",       "gamma",      "kl",     "system",     "date",    "time",
+    "account",   "job"};
+
+/// The parts of a key between dots, dashes and underscores.
+template <class Each>
+[[nodiscard]] bool any_part(std::string_view key, Each const& each) {
+  for (std::size_t first = 0; first < key.size();) {
+    auto const end = (std::min)(key.find_first_of("._-/", first), key.size());
+    if (end > first && each(key.substr(first, end - first))) return true;
+    first = end + 1;
+  }
+  return false;
+}
+[[nodiscard]] bool has_word_of(std::string_view key, std::span<std::string_view const> words) {
+  return any_part(key, [&](std::string_view part) { return std::find(words.begin(), words.end(), part) != words.end(); });
 }
 
 }  // namespace
@@ -61,6 +235,7 @@ void setting_table::refuse(std::string_view key, std::string const& why) const {
 std::string const& setting_table::only_word(setting_entry const& entry) const {
   if (entry.words.size() != 1) refuse(entry.key, "is not one value");
   auto const& word = entry.words[0];
+  if (word.find("$((") != word.npos) refuse(entry.key, "has a sum of variables that are not set in the file");
   if (word.find('$') != word.npos) refuse(entry.key, "has a variable that is not set in the file");
   return word;
 }
@@ -68,7 +243,8 @@ std::string const& setting_table::only_word(setting_entry const& entry) const {
 std::optional<std::int64_t> setting_table::number(std::string_view key, std::int64_t least, std::int64_t most) {
   auto const* const entry = take(key);
   if (entry == nullptr) return std::nullopt;
-  auto const& word = only_word(*entry);
+  auto word = only_word(*entry);
+  std::erase(word, '_');  // YAML and Python allow 500_000
   std::int64_t value = 0;
   auto const [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error == std::errc{} && stop == word.data() + word.size() && value >= least && value <= most) return value;
@@ -114,6 +290,16 @@ std::string setting_table::word(std::string_view key, std::string const& otherwi
   return entry == nullptr ? otherwise : only_word(*entry);
 }
 
+std::string setting_table::word_or_none(std::string_view key) const {
+  auto const* const entry = look_up(key);
+  return entry == nullptr || entry->words.size() != 1 ? std::string() : entry->words[0];
+}
+
+bool setting_table::is_flag(std::string_view key) const {
+  auto const* const entry = look_up(key);
+  return entry != nullptr && entry->words.empty();
+}
+
 std::string setting_table::one_of(std::string_view key, std::initializer_list<std::string_view> words) {
   auto const given = word(key, std::string(*words.begin()));
   if (std::find(words.begin(), words.end(), given) != words.end()) return given;
@@ -147,19 +333,30 @@ void setting_table::ignore(std::initializer_list<std::string_view> keys) {
   }
 }
 
-std::vector<std::string> setting_table::finish(std::string const& framework) const {
-  std::vector<std::string> out;
+passed_keys setting_table::finish(std::string const& framework) const {
+  passed_keys out;
   for (auto const& entry : entries_) {
     if (entry.used) continue;
-    // a longer name may differ in more letters; a new key of a framework differs in a word
+    if (has_word_of(entry.key, aside)) {
+      out.harmless.push_back(printable(entry.key));
+      continue;
+    }
+    // a longer name may differ in more letters; a new key of a framework differs in a word. Sections in front are those of both.
     auto const slip = std::find_if(asked_.begin(), asked_.end(), [&](std::string const& known) {
-      return edit_distance(entry.key, known) <= (std::max)(entry.key.size() / 8, std::size_t{1});
+      auto const section = entry.key.rfind('.') + 1;  // 0 without one
+      if (known.size() < section || known.compare(0, section, entry.key, 0, section) != 0) return false;
+      auto const name = entry.key.substr(section);
+      return edit_distance(name, known.substr(section)) <= (std::max)(name.size() / 8, std::size_t{1});
     });
     if (slip != asked_.end())
       throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + framework + " that this program knows; is " + *slip +
                       " meant?");
-    out.push_back(printable(entry.key));
+    auto& of = has_word_of(entry.key, weighty) ? out.doubtful : has_word_of(entry.key, light) ? out.harmless : out.unknown;
+    of.push_back(printable(entry.key));
   }
+  if (2 * out.unknown.size() > entries_.size())
+    throw bad_input(file_ + ": " + std::to_string(out.unknown.size()) + " of " + std::to_string(entries_.size()) + " keys, as " +
+                    out.unknown.front() + ", are none of " + framework);
   return out;
 }
 

@@ -20,6 +20,13 @@ struct setting_entry {
   bool used = false;  ///< whether an importer asked for it
 };
 
+/// Keys that no importer asked for, by what their names say.
+struct passed_keys {
+  std::vector<std::string> harmless;  ///< of logs, evaluation, saving, data or the optimiser's numbers
+  std::vector<std::string> doubtful;  ///< memory or time may depend on them
+  std::vector<std::string> unknown;   ///< neither
+};
+
 /// A table of keys. Importers ask for those that they know, and then `finish` tells the rest. All throw bad_input, naming place and key.
 class setting_table {
  public:
@@ -29,6 +36,7 @@ class setting_table {
   void add(setting_entry entry);
 
   [[nodiscard]] std::string const& file() const noexcept { return file_; }
+  [[nodiscard]] std::vector<setting_entry> const& entries() const noexcept { return entries_; }
   [[nodiscard]] bool has(std::string_view key) const {
     asked_.emplace_back(key);
     return look_up(key) != nullptr;
@@ -49,6 +57,10 @@ class setting_table {
   [[nodiscard]] bool flag(std::string_view key, bool otherwise = false);
   /// One word; `otherwise` if it is missing or None.
   [[nodiscard]] std::string word(std::string_view key, std::string const& otherwise = {});
+  /// The word as it is, without asking what it is: none if there is none, or several.
+  [[nodiscard]] std::string word_or_none(std::string_view key) const;
+  /// Whether it is there without a value.
+  [[nodiscard]] bool is_flag(std::string_view key) const;
   /// One of `words`, of which the first is the default.
   [[nodiscard]] std::string one_of(std::string_view key, std::initializer_list<std::string_view> words);
   /// All words; commas and brackets part them too.
@@ -58,8 +70,9 @@ class setting_table {
 
   /// Marks keys as known: those given, and those that begin with a given word that ends in '*'.
   void ignore(std::initializer_list<std::string_view> keys);
-  /// The keys that nothing has asked for. Refuses one that is a slip of a key that importers ask for.
-  [[nodiscard]] std::vector<std::string> finish(std::string const& framework) const;
+  /// The keys that nothing has asked for. Refuses one that is a slip of a key that importers ask for, and a table of which nobody knows
+  /// more than half.
+  [[nodiscard]] passed_keys finish(std::string const& framework) const;
   /// Refuses a key that nothing has asked for, with the nearest that was. `what` is whose keys they are.
   void refuse_others(std::string const& what) const;
 

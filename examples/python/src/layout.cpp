@@ -42,8 +42,7 @@ void bind_row(nb::module_& m) {
       [](array_like const& pack, array_like const& lengths, std::int64_t multiple, std::size_t tokens, std::size_t sequences,
          std::int64_t max_seqlen) {
         integers const members(pack, "pack"), given(lengths, "lengths");
-        return row(members.range(), given.range(),
-                   {.multiple = multiple, .tokens = tokens, .sequences = sequences, .longest = max_seqlen});
+        return row(members.range(), given.range(), {.multiple = multiple, .tokens = tokens, .sequences = sequences, .longest = max_seqlen});
       },
       "pack"_a, "lengths"_a, nb::kw_only(), "multiple"_a = 1, "tokens"_a = 0, "sequences"_a = 0, "max_seqlen"_a = 0,
       "All arrays of a pack's row at once: what `cu_seqlens`, `position_ids` and `segment_ids` give, in one allocation.\n\n"

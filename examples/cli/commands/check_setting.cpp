@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/check.hpp"
+#include "commands/options.hpp"
+#include "errors.hpp"
+#include "planning/judged_setting.hpp"
+#include "planning/model_setting.hpp"
+#include "planning/sample_cost.hpp"
+#include "readers/data_set.hpp"
+#include "readers/file_bytes.hpp"
+#include "readers/framework_setting.hpp"
+#include "readers/lengths.hpp"
+#include "readers/preset_names.hpp"
+#include "report/json.hpp"
+#include "report/output.hpp"
+#include "report/page.hpp"
+#include "report/replace.hpp"
+
+#include <ballast/plan/batch_shapes.hpp>
+#include <ballast/plan/export/setting.hpp>
+#include <ballast/plan/judge_setting.hpp>
+#include <ballast/plan/plan_data.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+/// Where a file is that a setting names: as it is named, or from a folder in which the setting is.
+[[nodiscard]] std::optional<std::string> found_beside(std::string const& setting, std::string const& named) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(named, error)) return named;
+  auto folder = std::filesystem::path(setting).parent_path();
+  for (auto left = 5; left > 0 && std::filesystem::path(named).is_relative(); --left, folder /= "..")
+    if (auto const path = folder / named; std::filesystem::is_regular_file(path, error)) return path.string();
+  return std::nullopt;
+}
+
+/// A model that a setting names: a folder with a config.json, or a preset by its name on a hub.
+[[nodiscard]] std::optional<known_model> find_model(std::string const& setting, std::string const& name) {
+  auto const known_as = [&] {
+    auto const path = found_beside(setting, name + "/config.json");
+    return path ? path : preset_of(name);
+  }();
+  if (!known_as) return std::nullopt;
+  auto const known = model_named(*known_as);
+  return known_model{known.language, known.images || !known.no_images.empty()};
+}
+
+[[nodiscard]] judged_setting judge_file(check_arguments const& arguments) {
+  auto const& file = arguments.input.files.front();
+  auto const name = shown_name(file);
+  auto const finished = [&](judged_setting out) {
+    out.file = name;
+    return out;
+  };
+  auto asked = arguments.asked;
+  auto reads_images = false;
+  if (!arguments.model.empty()) {
+    auto const known = model_named(arguments.model);
+    asked.model = known.language;
+    reads_images = known.images.has_value();
+  }
+  asked.find_model = [&](std::string const& model) { return find_model(file, model); };
+  asked.find_file = [&](std::string const& other) -> std::optional<std::string> {
+    auto const path = found_beside(file, other);
+    if (!path) return std::nullopt;
+    return std::string(file_bytes(*path).view());
+  };
+  if (!arguments.trainer.empty()) asked.trainer = std::string(file_bytes(arguments.trainer).view());
+  file_bytes const bytes(file);
+  auto given = read_framework_setting(bytes.view(), name, asked);
+  if (asked.trainer && given.framework != "DeepSpeed")
+    throw bad_input("--hf-args: is for DeepSpeed; a setting of " + given.framework + " has no \"auto\"");
+  if (asked.checkpointing && given.framework != "DeepSpeed" && given.framework != "accelerate")
+    throw bad_input("--gradient-checkpointing: is for DeepSpeed and accelerate; a setting of " + given.framework +
+                    " says itself what is recomputed");
+  if (reads_images || given.reads_images) {
+    given.notes.push_back((arguments.model.empty() ? "the model" : printable(arguments.model)) +
+                          " reads images: its tower and projector are left out, so memory and time are too low");
+    given.untimed = "the tower and the projector of a model that reads images are not modelled";
+  }
+  auto& by = given.setting;
+  if (arguments.stored && arguments.model.empty()) throw bad_input("--stored: needs --model, a config.json with quantization_config");
+  if (arguments.stored) take_stored(by.model, arguments.model);
+  auto const& device = device_of(arguments.on.device);
+  by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
+  if (arguments.input.files.size() == 1) {
+    auto const full = full_step_of(by);
+    return finished(judge(std::move(given), arguments.on, full.steps, full.packs));
+  }
+  auto rest = arguments.input;
+  rest.files.erase(rest.files.begin());
+  using enum ballast::synchronisation;
+  auto const& stages = by.pipeline.stages;
+  ballast::data_plan_options const options{.steps = {.capacity = by.micro_batch * by.sequence,
+                                                     .ranks = static_cast<std::uint32_t>(by.ranks()),
+                                                     .micro_batches = static_cast<std::uint32_t>(by.micro_batches),
+                                                     .synchronisation = stages > 1                 ? pipeline
+                                                                        : by.model.spread.zero > 1 ? per_micro_batch
+                                                                                                   : per_step,
+                                                     .stages = stages},
+                                           .oversize = arguments.limits.options.oversize};
+  sample_lengths const samples(rest, "check", options.steps.capacity, options.oversize);
+  auto const data = ballast::plan_data(samples.view(), options, given.model);
+  auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
+  return finished(judge(std::move(given), arguments.on, data.steps, packs));
+}
+
+}  // namespace
+
+void check_setting(check_arguments const& arguments) {
+  if (arguments.limits.options.oversize == ballast::oversize::alone)
+    throw bad_input("--oversize alone: is for packings; with a setting it is reject, set-aside, truncate or split");
+  auto const* const format = arguments.write.empty() ? nullptr : &framework_named("--write", arguments.write);
+  if (format != nullptr && format->write == nullptr)
+    throw bad_input("--write " + arguments.write + ": settings of " + std::string(format->name) + " are read, but not written");
+  auto const judged = judge_file(arguments);
+  if (!arguments.report.empty()) replace_file(arguments.report, render_report(on_page(judged, arguments.command_line)));
+  if (format != nullptr) {
+    if (judged.best.ranked.empty()) throw no_plan(judged.file + ": no setting fits the memory, so none is written");
+    auto const& best = judged.best.ranked.front();
+    auto const out = format->write(judged.given.model, setting_of(best.plan, judged.given.model, best.setting));
+    for (auto const& lost : out.without)
+      (void)std::fprintf(stderr, "Not said by %s: %s.\n", std::string(format->name).c_str(), lost.c_str());
+    write_standard_output(out.text + (out.text.ends_with('\n') ? "" : "\n"));
+  } else if (arguments.json) {
+    print_json(to_json(judged));
+  } else {
+    write_standard_output(in_words(judged));
+  }
+  if (auto const& keys = judged.given.passed.doubtful; arguments.strict && !keys.empty())
+    throw doubtful(judged.file + ": memory may be wrong: " + keys.front() + (keys.size() > 1 ? " and others are" : " is") +
+                   " not known here");
+}
+
+}  // namespace ballast_cli
