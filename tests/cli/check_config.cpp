@@ -266,7 +266,7 @@ TEST_CASE("check-config: what a script leaves to others is listed first, and a f
   check_refused(in.ballast("check-config hello --gpus 8 --model llama-3.1-8b --seq-length 4096 --micro-batch 1"),
                 "hello: no key of a framework is in it; read are settings of Megatron-LM, ");
   check_refused(in.ballast("check-config run.sh --gpus 8 --model llama-3.1-8b --gradient-checkpointing"),
-                "--gradient-checkpointing: is for DeepSpeed; a setting of ms-swift says itself what is recomputed\n");
+                "--gradient-checkpointing: is for DeepSpeed and accelerate; a setting of ms-swift says itself what is recomputed\n");
 }
 
 TEST_CASE("check-config: lengths are packed into the micro-batches of the setting") {

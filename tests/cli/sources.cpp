@@ -130,6 +130,13 @@ TEST_CASE("a file that only the Python package reads is named in a sentence", "[
   }
 }
 
+TEST_CASE("rows of different lengths are named in a sentence", "[cli]") {
+  scratch const in;
+  in.file("f", npy("|O", "(2,)", {}));
+  check_refused(in.ballast("stats f"),
+                "f: holds objects, such as rows of token ids, which python -m ballast reads; write that in place of ballast\n");
+}
+
 TEST_CASE("what stands in for a file is read under its name", "[cli]") {
   scratch const in;
   in.file("a.parquet", "PAR1");

@@ -18,6 +18,7 @@ struct check_arguments {
                            ///< list of indices a line), then lengths
   limit_arguments limits;  ///< of a setting only what is done with samples that are too long
   bool json = false;
+  bool padded = false;  ///< of packings
 
   // of settings alone
   setting_request asked;
@@ -25,7 +26,8 @@ struct check_arguments {
   model_on_device on;
   std::optional<std::int64_t> memory;
   std::string report, write, command_line;
-  bool strict = false;
+  std::string trainer;  ///< file of TrainingArguments
+  bool strict = false, stored = false;
 };
 
 /// Whether a file or folder is a packing, which begins with an index; where that cannot be looked at, a capacity tells. Throws bad_input if

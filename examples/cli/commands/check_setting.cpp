@@ -3,6 +3,7 @@
 #include "commands/options.hpp"
 #include "errors.hpp"
 #include "planning/judged_setting.hpp"
+#include "planning/model_setting.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
 #include "readers/file_bytes.hpp"
@@ -73,16 +74,22 @@ namespace {
     if (!path) return std::nullopt;
     return std::string(file_bytes(*path).view());
   };
+  if (!arguments.trainer.empty()) asked.trainer = std::string(file_bytes(arguments.trainer).view());
   file_bytes const bytes(file);
   auto given = read_framework_setting(bytes.view(), name, asked);
-  if (asked.checkpointing && given.framework != "DeepSpeed")
-    throw bad_input("--gradient-checkpointing: is for DeepSpeed; a setting of " + given.framework + " says itself what is recomputed");
+  if (asked.trainer && given.framework != "DeepSpeed")
+    throw bad_input("--hf-args: is for DeepSpeed; a setting of " + given.framework + " has no \"auto\"");
+  if (asked.checkpointing && given.framework != "DeepSpeed" && given.framework != "accelerate")
+    throw bad_input("--gradient-checkpointing: is for DeepSpeed and accelerate; a setting of " + given.framework +
+                    " says itself what is recomputed");
   if (reads_images || given.reads_images) {
     given.notes.push_back((arguments.model.empty() ? "the model" : printable(arguments.model)) +
                           " reads images: its tower and projector are left out, so memory and time are too low");
     given.untimed = "the tower and the projector of a model that reads images are not modelled";
   }
   auto& by = given.setting;
+  if (arguments.stored && arguments.model.empty()) throw bad_input("--stored: needs --model, a config.json with quantization_config");
+  if (arguments.stored) take_stored(by.model, arguments.model);
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
   if (arguments.input.files.size() == 1) {

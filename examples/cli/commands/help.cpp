@@ -83,6 +83,7 @@ constexpr option_kind option_kinds[] = {
     {"--recomputed-layers", "N", about_model},
     {"--fp8-experts", "", about_model},
     {"--train", "NAME", about_model},
+    {"--stored", "", about_model},
     {"--freeze", "NAMES", about_model},
     {"--optimizer", "NAME", about_model},
     {"--offload", "BYTES", about_model},

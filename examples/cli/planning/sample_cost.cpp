@@ -157,7 +157,7 @@ named_model model_named(std::string const& model) {
                     did_you_mean(model, model_names()));
   file_bytes const bytes(model);
   auto const shape = read_model_config(bytes.view(), model);
-  named_model out{.language = shape.language, .images = {}, .no_images = shape.no_images};
+  named_model out{.language = shape.language, .images = {}, .stored = shape.stored, .no_images = shape.no_images};
   if (shape.images) out.images = {.vision = shape.images->tower, .projector = shape.images->projector, .language = shape.language};
   return out;
 }

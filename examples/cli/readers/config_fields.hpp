@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ballast_cli {
@@ -23,10 +24,18 @@ class config_fields {
 
   /// Whether the file has a field that is not null.
   [[nodiscard]] bool has(char const* key);
-  /// A number up to 2^30, if the file has it.
+  /// A field as it stands; null without it.
+  [[nodiscard]] nlohmann::json const* find(char const* key);
+  /// The fields of an object inside this one, if the file has it. They are not searched for structural fields.
+  [[nodiscard]] std::optional<config_fields> part(char const* key);
+  /// A number up to 2^30, if the file has it. A list with an entry for each layer is a number if all are equal.
   [[nodiscard]] std::optional<std::int64_t> number(names keys);
   /// A number; without the field `otherwise`, the default of the class, which is noted. Null is `null`, or the default.
   [[nodiscard]] std::int64_t number(names keys, std::int64_t otherwise, std::optional<std::int64_t> null = std::nullopt);
+  /// A number that need not be whole; absent or null is the default.
+  [[nodiscard]] double real(char const* key, double otherwise);
+  /// Whether a field is a word, such as "auto".
+  [[nodiscard]] bool says(char const* key, std::string_view word);
   /// Null is the default.
   [[nodiscard]] bool flag(char const* key, bool otherwise);
   /// Empty if there is no such field.
@@ -47,7 +56,6 @@ class config_fields {
   void refuse_others(std::string_view family) const;
 
  private:
-  [[nodiscard]] nlohmann::json const* find(char const* key);
   [[nodiscard]] std::int64_t whole(char const* key, nlohmann::json const& value) const;
 
   nlohmann::json const& object_;

@@ -61,11 +61,6 @@ model_shape read_model_config(std::string_view text, std::string const& name) {
   for (auto const* part : {"text_config", "llm_config", "language_config"})
     if (auto const found = json.find(part); found != json.end() && found->is_object()) config = &*found;
   config_fields whole(json, name), in(*config, name);
-  for (auto* fields : {&whole, &in})
-    if (fields->has("quantization_config"))
-      throw bad_input(name +
-                      ": the field quantization_config: training of quantised weights is not modelled; without the field, the model "
-                      "is read as one in 16 bits");
   auto const type = in.text("model_type");
   if (type.empty()) throw bad_input(name + ": the field model_type is missing: not a Hugging Face config.json");
   auto const language = language_class(type, *config);
@@ -90,6 +85,11 @@ model_shape read_model_config(std::string_view text, std::string const& name) {
   for (auto const& field : in.defaults()) defaults += (defaults.empty() ? "" : ", ") + field;
   if (!defaults.empty())
     out.notes.push_back("The file leaves these fields to the class of " + std::string(language) + ": " + defaults + ".");
+  out.stored = read_stored_format(whole);
+  if (!out.stored && config != &json) out.stored = read_stored_format(in);
+  if (out.stored)
+    out.notes.push_back("Its file stores weights by " + printable(out.stored->method) + " (quantization_config); each counts as 16 bits" +
+                        (out.stored->weights ? ", with --stored as " + in_words(*out.stored->weights) : "") + ".");
   if (auto const more = in.number({"num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers"}).value_or(0); more > 0)
     out.notes.push_back("Layers for multi-token prediction are not counted: the file has " + std::to_string(more) + ".");
   if (!has_vision(json)) return out;

@@ -59,6 +59,22 @@ constexpr unread_family unread[]{
     {"mbart", "it is an encoder with a decoder"},
     {"whisper", "it is an encoder with a decoder"},
     {"t5gemma", "it is an encoder with a decoder"},
+    {"minimax", "its lightning attention has a fixed decay for each head, which is not the linear attention that is modelled"},
+    {"minimax_text_01", "its lightning attention has a fixed decay for each head, which is not the linear attention that is modelled"},
+    {"minimax_m1", "its lightning attention has a fixed decay for each head, which is not the linear attention that is modelled"},
+    {"longcat_flash", "a layer has two attentions beside its experts, some of which do nothing"},
+    {"jetmoe", "its attention is a mixture of experts"},
+    {"openelm", "its layers differ in heads and widths"},
+    {"deci", "its layers differ in heads and widths"},
+    {"nemotron-nas", "its layers differ in heads and widths"},
+    {"mimo_v2_flash", "its layers with a window have other heads than those without"},
+    {"gemma4_text", "its layers with a window have other heads than those without"},
+    {"step3_text", "its queries are products of two matrices, and their keys are shared"},
+    {"arctic", "a layer has a dense block beside its experts, with a norm of its own"},
+    {"phi3small", "its attention is sparse in blocks"},
+    {"phi4mm", "it has adapters of images and speech in every layer"},
+    {"phi4_multimodal", "it has adapters of images and speech in every layer"},
+    {"bitnet", "its weights have three values, and norms stand inside its blocks"},
 };
 
 }  // namespace

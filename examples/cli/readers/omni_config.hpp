@@ -16,7 +16,7 @@ namespace ballast_cli {
 /// are counted in the sentence. Throws bad_input, naming the field.
 void note_unmodelled_parts(nlohmann::json const& whole, std::string const& file, std::vector<std::string>& notes);
 
-/// Why a family that reads more than text cannot be read; empty for all others.
+/// Why a family cannot be read; empty for all others.
 [[nodiscard]] std::string_view why_not_read(std::string_view family);
 /// All of them.
 [[nodiscard]] std::vector<std::string_view> unread_families();

@@ -6,7 +6,7 @@
 #include <string_view>
 
 // Settings in JSON, YAML and TOML as tables: "a.b" is key b of section a. A list is the words of its key; "/" is in
-// front of each list in a list.
+// front of each list in a list. In YAML, key b of the first map in list a is "a.0.b".
 
 namespace ballast_cli {
 

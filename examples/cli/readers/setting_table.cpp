@@ -235,6 +235,7 @@ void setting_table::refuse(std::string_view key, std::string const& why) const {
 std::string const& setting_table::only_word(setting_entry const& entry) const {
   if (entry.words.size() != 1) refuse(entry.key, "is not one value");
   auto const& word = entry.words[0];
+  if (word.find("$((") != word.npos) refuse(entry.key, "has a sum of variables that are not set in the file");
   if (word.find('$') != word.npos) refuse(entry.key, "has a variable that is not set in the file");
   return word;
 }
@@ -242,7 +243,8 @@ std::string const& setting_table::only_word(setting_entry const& entry) const {
 std::optional<std::int64_t> setting_table::number(std::string_view key, std::int64_t least, std::int64_t most) {
   auto const* const entry = take(key);
   if (entry == nullptr) return std::nullopt;
-  auto const& word = only_word(*entry);
+  auto word = only_word(*entry);
+  std::erase(word, '_');  // YAML and Python allow 500_000
   std::int64_t value = 0;
   auto const [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error == std::errc{} && stop == word.data() + word.size() && value >= least && value <= most) return value;
@@ -286,6 +288,16 @@ bool setting_table::flag(std::string_view key, bool otherwise) {
 std::string setting_table::word(std::string_view key, std::string const& otherwise) {
   auto const* const entry = take(key);
   return entry == nullptr ? otherwise : only_word(*entry);
+}
+
+std::string setting_table::word_or_none(std::string_view key) const {
+  auto const* const entry = look_up(key);
+  return entry == nullptr || entry->words.size() != 1 ? std::string() : entry->words[0];
+}
+
+bool setting_table::is_flag(std::string_view key) const {
+  auto const* const entry = look_up(key);
+  return entry != nullptr && entry->words.empty();
 }
 
 std::string setting_table::one_of(std::string_view key, std::initializer_list<std::string_view> words) {

@@ -57,6 +57,10 @@ class setting_table {
   [[nodiscard]] bool flag(std::string_view key, bool otherwise = false);
   /// One word; `otherwise` if it is missing or None.
   [[nodiscard]] std::string word(std::string_view key, std::string const& otherwise = {});
+  /// The word as it is, without asking what it is: none if there is none, or several.
+  [[nodiscard]] std::string word_or_none(std::string_view key) const;
+  /// Whether it is there without a value.
+  [[nodiscard]] bool is_flag(std::string_view key) const;
   /// One of `words`, of which the first is the default.
   [[nodiscard]] std::string one_of(std::string_view key, std::initializer_list<std::string_view> words);
   /// All words; commas and brackets part them too.

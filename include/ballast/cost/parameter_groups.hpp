@@ -16,8 +16,9 @@
 ///
 /// As in Megatron-LM, tensor parallelism splits the matrices of attention, of dense feed-forward blocks and of shared experts, their
 /// biases if each device computes a part of the outputs, the embedding and the head. Every device of a tensor-parallel group has the rest:
-/// norms, routers, gates of shared experts, position embeddings, scales, biases that are added to a sum over devices, and the matrices that
-/// compress the inputs of latent attention.
+/// norms, routers, gates of shared experts, position embeddings, scales, biases that are added to a sum over devices, the matrices that
+/// compress the inputs of latent attention, and the indexer of sparse attention. State-space layers are split by heads, short convolutions
+/// by channels.
 
 namespace ballast::inline v0_2 {
 
@@ -62,9 +63,10 @@ struct expert_parallelism {
     return detail::layer_ffn_matrices(m, layer, visited) + detail::layer_vectors(m, layer, visited);
   };
   parameter_groups groups{.experts = routed ? count(m.experts) - count(0) : 0};
-  groups.replicated = m.norms * m.hidden * (m.norm_bias ? 2 : 1) + (m.layer_scale ? 2 * m.hidden : 0) + detail::attention_norms(m, layer);
-  if (m.kv_rank > 0 && !detail::is_linear(m, layer)) groups.replicated += m.hidden * (m.q_rank + m.kv_rank + m.rope_width);
-  if (m.ffn_bias && (routed ? m.shared_ffn : m.ffn) > 0) groups.replicated += m.hidden;
+  groups.replicated = m.norms * detail::norm_vectors(m) + (m.layer_scale ? 2 * m.hidden : 0) + detail::attention_norms(m, layer);
+  if (m.kv_rank > 0 && detail::is_scored(m, layer)) groups.replicated += m.hidden * (m.q_rank + m.kv_rank + m.rope_width);
+  if (detail::is_indexed(m, layer)) groups.replicated += detail::index_matrices(m);
+  if (m.ffn_bias && (routed ? m.shared_ffn : detail::dense_ffn(m, layer)) > 0) groups.replicated += m.hidden;
   if (routed) groups.replicated += m.experts * (m.hidden + (m.router_bias ? 1 : 0)) + (m.shared_gate ? m.hidden : 0);
   groups.sharded = all - groups.replicated - groups.experts;
   return groups;
@@ -86,7 +88,7 @@ struct expert_parallelism {
 [[nodiscard]] constexpr parameter_groups head_parameter_groups(transformer const& model) {
   require_valid(model);
   return {.sharded = model.vocabulary * ((model.tied ? 0 : model.hidden) + (model.head_bias ? 1 : 0)),
-          .replicated = model.final_norm ? model.hidden * (model.norm_bias ? 2 : 1) : 0};
+          .replicated = model.final_norm ? detail::norm_vectors(model) : 0};
 }
 
 /// @brief Parameters of a model, by group.

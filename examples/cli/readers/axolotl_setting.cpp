@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+#include "readers/trainer_keys.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+// axolotl-ai-cloud/axolotl: YAML, or flags of `axolotl train` beside it.
+
+namespace ballast_cli {
+
+namespace {
+
+class axolotl_importer {
+ public:
+  axolotl_importer(setting_table& table, setting_request asked) : in_(table), asked_(std::move(asked)) {}
+
+  imported_setting read() {
+    out_.framework = "axolotl";
+    begin_eager(out_);
+    take_model(in_, asked_, {"base_model"}, out_);
+    take_sequence(in_, asked_, {"sequence_len"}, 0, out_);
+    read_degrees();
+    take_batches(in_, asked_, "micro_batch_size", 1, "gradient_accumulation_steps", 1, out_);
+    if (auto const all = in_.number("batch_size"); all && !in_.has("gradient_accumulation_steps") && !asked_.micro_batches)
+      out_.setting.micro_batches = (std::max)(*all / out_.setting.micro_batch, std::int64_t{1});
+    read_adapter();
+    if (switched_on(in_, "gradient_checkpointing", false, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (switched_on(in_, "activation_offloading", false, out_)) note("activation_offloading is not modelled: the memory is too high");
+    set_attention(in_.word("attn_implementation", in_.flag("eager_attention") ? "eager" : ""), out_);
+    read_kernels();
+    trainer_setting by;
+    by.precision = take_precision(in_, "fp32");
+    if (in_.flag("bfloat16") || in_.flag("float16")) by.precision = "bf16";
+    by.halves = by.precision != "fp32";  // the model is loaded in 16 bits
+    by.deepspeed = in_.word("deepspeed");
+    take_fsdp(in_, by, out_);
+    by.optimizer_key = "optimizer";
+    by.optimizer = in_.word("optimizer", "adamw_torch_fused");
+    set_states(in_, asked_, by, out_);
+    read_preferences();
+    ignore();
+    finish_setting(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string const& what) { out_.notes.push_back(what); }
+
+  void read_degrees() {
+    auto& m = out_.setting.model;
+    m.spread.tensor = degree_of(in_, {"tensor_parallel_size"});
+    m.spread.context = degree_of(in_, {"context_parallel_size", "sequence_parallel_degree"});
+    m.expert = degree_of(in_, {"expert_parallel_size"});
+    auto const shards = degree_of(in_, {"dp_shard_size"}), copies = degree_of(in_, {"dp_replicate_size"});
+    if (!asked_.gpus && in_.has("dp_shard_size")) asked_.gpus = shards * copies * m.spread.tensor * m.spread.context;
+    if (copies > 1) note("dp_replicate_size is judged as sharding over all ranks: the memory is too low");
+    set_ranks(in_, asked_, out_, "tensor_parallel_size x context_parallel_size");
+    m.expert_tensor = m.expert > 1 ? 1 : 0;
+  }
+
+  void read_adapter() {
+    auto const adapter = in_.word("adapter", "none");
+    auto const four = in_.flag("load_in_4bit"), eight = in_.flag("load_in_8bit");
+    auto const gptq = in_.flag("gptq");
+    auto const rank = in_.number_or("lora_r", 8);
+    auto targets = in_.list("lora_target_modules");
+    if (in_.flag("lora_target_linear")) targets = {"all"};
+    if (adapter == "none" || adapter == "false") {
+      if (four || gptq) in_.refuse(four ? "load_in_4bit" : "gptq", "is not modelled without adapters");
+      if (eight) note("load_in_8bit without adapters is judged as 16 bits");
+      return;
+    }
+    if (adapter != "lora" && adapter != "qlora")
+      note("adapter " + printable(adapter) + " is judged as LoRA of rank " + std::to_string(rank));
+    if (eight && !four) note("weights of 8 bits are judged as 16: the memory is too high");
+    set_adapters(rank, targets, four || gptq || (adapter == "qlora" && !eight), out_);
+  }
+
+  void read_kernels() {
+    auto& m = out_.setting.model;
+    auto const plugins = in_.list("plugins");
+    auto const cut = std::any_of(plugins.begin(), plugins.end(), [](auto const& p) { return p.find("cut_cross_entropy") != p.npos; });
+    if (cut || in_.flag("cut_cross_entropy") || in_.flag("liger_fused_linear_cross_entropy")) m.loss.how = ballast::head_loss::kind::fused;
+    if (in_.flag("chunked_cross_entropy"))
+      m.loss = {.how = ballast::head_loss::kind::chunked, .chunks = in_.number_or("chunked_cross_entropy_num_chunks", 8)};
+    if (in_.flag("unsloth_cross_entropy_loss")) note("Unsloth's kernels are not modelled: the memory is too high");
+    if (in_.flag("tiled_mlp")) note("tiled_mlp is not modelled: the memory is too high");
+    if (switched_on(in_, "torch_compile", false, out_)) out_.time.rates.family = ballast::kernel_family::compiled;
+    if (in_.flag("fp8")) note("fp8 is not modelled: the time is too long");
+    if (in_.flag("quantize_moe_experts")) note("experts in 4 bits count only with load_in_4bit: the memory may be too high");
+    if (!in_.list("unfrozen_parameters").empty())
+      note("unfrozen_parameters: all parameters are judged as trained, so the memory is too high");
+    for (auto const* const key : {"relora", "lisa_n_layers"})
+      if (!in_.word_or_none(key).empty() && in_.word_or_none(key) != "null") note(std::string(key) + " is not modelled");
+  }
+
+  void read_preferences() {
+    auto const rl = in_.word("rl", "none");
+    auto const pairs = rl == "dpo" || rl == "ipo" || rl == "orpo" || rl == "simpo" || rl == "dpo_norm_loss" || in_.flag("reward_model");
+    if (pairs) {
+      out_.setting.micro_batch *= 2;
+      note("a pair of answers counts as two sequences of a micro-batch");
+    }
+    auto const beta = in_.decimal_number("trl.beta").value_or(0);
+    auto const group = rl == "grpo" || rl == "gdpo";
+    if (rl == "dpo" || rl == "ipo" || rl == "kto" || (group && beta > 0)) add_reference(out_);
+    if (group && in_.flag("trl.use_vllm") && in_.word("trl.vllm_mode", "server") == "colocate")
+      note("vLLM on the same devices is not counted: the memory is too low");
+    if (rl == "ebft") note("rl ebft is judged as training on the sequences; what it generates is not counted");
+  }
+
+  void ignore() {
+    ignore_trainer_keys(in_);
+    in_.ignore({"base_model_*",
+                "model_type",
+                "tokenizer_*",
+                "is_*_derived_model",
+                "processor_type",
+                "datasets*",
+                "test_datasets*",
+                "pretraining_dataset*",
+                "dataset_*",
+                "shuffle_*",
+                "chat_template*",
+                "sample_packing*",
+                "eval_sample_packing",
+                "pad_to_sequence_len",
+                "max_packed_sequence_len",
+                "group_by_length",
+                "train_on_inputs",
+                "num_epochs",
+                "lr_*",
+                "lora_*",
+                "peft*",
+                "loraplus_*",
+                "wandb_*",
+                "use_wandb",
+                "comet_*",
+                "mlflow_*",
+                "swanlab_*",
+                "use_swanlab",
+                "trackio_*",
+                "use_tensorboard",
+                "debug",
+                "saves_per_epoch",
+                "evals_per_epoch",
+                "val_set_size",
+                "early_stopping_patience",
+                "special_tokens*",
+                "tokens*",
+                "eot_tokens",
+                "flash_attention",
+                "flash_attn_*",
+                "flash_optimum",
+                "xformers_attention",
+                "sdp_attention",
+                "flex_attention",
+                "flex_attn_*",
+                "s2_attention",
+                "liger_*",
+                "strict",
+                "loss_watchdog_*",
+                "skip_prepare_dataset",
+                "remove_unused_columns",
+                "torchdistx_path",
+                "gptq_*",
+                "trl.*",
+                "vllm.*",
+                "rl_*",
+                "orpo_*",
+                "kto_*",
+                "dpo_*",
+                "num_labels",
+                "model_config.*",
+                "overrides_of_model_*",
+                "bnb_config_kwargs*",
+                "device_map*",
+                "resize_token_embeddings_to_32x",
+                "experimental_*",
+                "train_*",
+                "type*",
+                "roles*",
+                "message_*",
+                "neftune*",
+                "noisy_embedding*",
+                "ebft.*",
+                "diffusion.*",
+                "qat.*",
+                "use_*",
+                "llama4_*",
+                "revision_of_model",
+                "hf_use_auth_token",
+                "streaming*",
+                "push_*",
+                "gc_steps",
+                "auto_resume*",
+                "cosine_*",
+                "ddp",
+                "ray_*",
+                "local_rank",
+                "torch_dtype",
+                "cls_model_config",
+                "curriculum_sampling",
+                "unfrozen_parameters",
+                "min_sample_len",
+                "total_num_tokens",
+                "relora*",
+                "lisa_*",
+                "jagged_*",
+                "freeze_mm_modules",
+                "secrets",
+                "model_quantization_config*",
+                "quantize_moe_experts",
+                "plugins",
+                "llmcompressor.*",
+                "project_name",
+                "center_rewards_coefficient",
+                "process_reward_model",
+                "reinit_weights",
+                "eaft_*",
+                "fsdp_version",
+                "do_causal_lm_eval",
+                "otel_*",
+                "data_seed",
+                "shuffle*",
+                "preprocess_iterable",
+                "eta_min",
+                "fused_attn_kernel",
+                "gemma4_*",
+                "experts_implementation"});
+  }
+
+  setting_table& in_;
+  setting_request asked_;
+  imported_setting out_;
+};
+
+[[nodiscard]] ballast::exported_setting axolotl_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
+  require_valid(by, model);
+  ballast::exported_setting out;
+  auto const& m = by.model;
+  out.without = not_written(by, {.tensor = true, .ring = true});
+  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
+  auto const adapts = m.language.what == ballast::trained::low_rank;
+  auto const zero = m.spread.zero;
+  if (zero == 1) lack("ZeRO stage 1");
+  auto const expected = adapts ? "adam-bf16-gradients" : zero > 0 ? "adam-fp32" : "adam-bf16";
+  if (m.optimizer.name != expected) lack("optimizer " + std::string(m.optimizer.name));
+  auto const fused = m.loss.how == ballast::head_loss::kind::fused, chunked = m.loss.how == ballast::head_loss::kind::chunked;
+  if (!fused && !chunked && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
+  auto const away = m.moved == (zero == 2 ? ballast::offload::gradients : ballast::offload::parameters) && zero >= 2;
+  if (m.moved != ballast::offload::none && !away) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
+  auto& text = out.text;
+  auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
+  line("base_model: NAME  # of the model\ndatasets:\n  - path: NAME  # of the data\n    type: chat_template");
+  line("sequence_len: ", by.sequence, "\nsample_packing: true\nmicro_batch_size: ", by.micro_batch,
+       "\ngradient_accumulation_steps: ", by.micro_batches);
+  if (adapts) line("adapter: ", m.language.quantised ? "qlora\nload_in_4bit: true" : "lora", "\nlora_r: ", m.language.rank);
+  if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_linear: true");
+  if (adapts && m.language.matrices != ballast::adapted_matrices::every_matrix) line("lora_target_modules: [q_proj, v_proj]");
+  line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
+  line("bf16: true\noptimizer: adamw_torch_fused\nlearning_rate: 1.0e-5");
+  if (m.spread.tensor > 1) line("tensor_parallel_size: ", m.spread.tensor);
+  if (m.spread.context > 1) line("context_parallel_size: ", m.spread.context);
+  if (fused) line("plugins:\n  - axolotl.integrations.liger.LigerPlugin\nliger_fused_linear_cross_entropy: true");
+  if (chunked) line("chunked_cross_entropy: true\nchunked_cross_entropy_num_chunks: ", m.loss.chunks);
+  line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
+  if (zero >= 2)
+    line("fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: ", zero == 3 ? "true" : "false",
+         "\n  offload_params: ", away ? "true" : "false");
+  return out;
+}
+
+}  // namespace
+
+constinit framework_format const axolotl_format{
+    .name = "axolotl",
+    .word = "axolotl",
+    .likeness =
+        [](setting_source const& in) {
+          if (in.is("flags")) return in.calls("axolotl") || in.calls("axolotl.cli.train") ? 100 : 0;
+          return in.is("yaml") && in.table.has("base_model") && (in.table.has("micro_batch_size") || in.table.has("sequence_len")) ? 60 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return axolotl_importer(source.table, asked).read(); },
+    .write = axolotl_yaml};
+
+}  // namespace ballast_cli

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+#include "readers/trainer_keys.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// pytorch/torchtune: the YAML of a recipe.
+
+namespace ballast_cli {
+
+namespace {
+
+/// The last part of a path of Python.
+[[nodiscard]] std::string last_part(std::string const& path) { return path.substr(path.rfind('.') + 1); }
+
+[[nodiscard]] std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+/// Names of a model that torchtune builds, as presets and hubs spell them: llama3_1_8b is llama-3.1-8b.
+[[nodiscard]] std::vector<std::string> model_names(std::string name) {
+  for (std::string_view const ending : {"_instruct", "_base"})
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  auto out = name;
+  for (auto const& [from, to] : {std::pair<std::string_view, std::string_view>{"llama3_1_", "llama-3.1-"},
+                                 {"llama3_2_", "llama-3.2-"},
+                                 {"llama3_3_", "llama-3.3-"},
+                                 {"llama3_", "llama-3-"},
+                                 {"llama2_", "llama-2-"},
+                                 {"qwen2_5_", "qwen2.5-"},
+                                 {"qwen2_", "qwen2-"},
+                                 {"qwen3_", "qwen3-"},
+                                 {"gemma2_", "gemma-2-"},
+                                 {"gemma_", "gemma-"},
+                                 {"mistral_", "mistral-"},
+                                 {"phi4_14b", "phi-4"}})
+    if (out.starts_with(from)) {
+      out.replace(0, from.size(), to);
+      break;
+    }
+  std::replace(out.begin(), out.end(), '_', '.');  // of a size, as 0_5b
+  return {out, name};
+}
+
+class torchtune_importer {
+ public:
+  torchtune_importer(setting_table& table, setting_request asked) : in_(table), asked_(std::move(asked)) {}
+
+  imported_setting read() {
+    out_.framework = "torchtune";
+    if (!in_.has("optimizer._component_") || !in_.has("batch_size"))
+      throw bad_input(in_.file() + ": this evaluates, generates or quantises, as it has no optimizer, and no training");
+    begin_eager(out_);
+    auto& by = out_.setting;
+    auto& m = by.model;
+    auto builder = last_part(in_.word("model._component_", in_.word("policy_model._component_")));
+    auto const quantised = builder.starts_with("qlora_");
+    auto const adapts = quantised || builder.starts_with("lora_") || builder.starts_with("dora_");
+    if (adapts) builder.erase(0, builder.find('_') + 1);
+    find_model(builder);
+    take_sequence(in_, asked_, {"tokenizer.max_seq_len", "dataset.max_seq_len", "max_seq_len"}, 0, out_);
+    auto const alone = in_.file().find("single_device") != std::string::npos;
+    if (alone && !asked_.gpus) asked_.gpus = 1;
+    m.spread.tensor = degree_of(in_, {"tensor_parallel_dim"});
+    m.spread.context = degree_of(in_, {"context_parallel_dim"});
+    set_ranks(in_, asked_, out_, "tensor_parallel_dim x context_parallel_dim");
+    if (in_.number_or("data_parallel_replicate_dim", 1, 0) > 1)
+      note("data_parallel_replicate_dim is judged as sharding over all ranks: the memory is too low");
+    take_batches(in_, asked_, "batch_size", 1, "gradient_accumulation_steps", 1, out_);
+    if (adapts) read_adapters(quantised);
+    m.kernels.adapter_value = 2;
+    read_states();
+    if (in_.flag("enable_activation_checkpointing")) by.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (in_.flag("enable_activation_offloading")) note("enable_activation_offloading is not modelled: the memory is too high");
+    if (switched_on(in_, "compile", false, out_)) out_.time.rates.family = ballast::kernel_family::compiled;
+    read_loss();
+    if (!in_.word("quantizer._component_").empty()) note("quantisation-aware training is judged as training: the memory is too low");
+    in_.ignore({"output_dir",
+                "tokenizer.*",
+                "checkpointer.*",
+                "resume_from_checkpoint",
+                "save_adapter_*",
+                "dataset*",
+                "seed",
+                "shuffle",
+                "run_val_every_n_steps",
+                "batch_size_val",
+                "optimizer.*",
+                "lr_scheduler.*",
+                "loss.*",
+                "epochs",
+                "max_steps_per_epoch",
+                "clip_grad_norm",
+                "metric_logger.*",
+                "log_*",
+                "device",
+                "profiler.*",
+                "model.*",
+                "custom_sharded_layers",
+                "quantizer*",
+                "tensor_parallel_plan.*",
+                "low_cpu_ram",
+                "collate_fn",
+                "packed",
+                "save_*",
+                "teacher_*",
+                "ref_*",
+                "kd_*",
+                "reward_*",
+                "value_*",
+                "policy_*",
+                "temperature",
+                "top_k",
+                "top_p",
+                "max_generated_tokens",
+                "ppo_epochs",
+                "num_steps",
+                "forward_batch_size",
+                "name",
+                "fsdp.*",
+                "compile.*",
+                "data_parallel_*",
+                "base_model_path",
+                "deterministic",
+                "cudnn_*",
+                "grpo_*",
+                "num_output_chunks",
+                "stop_token_ids",
+                "num_warmup_steps",
+                "penalise_*",
+                "min_response_length",
+                "advantage_*",
+                "whiten_*",
+                "gamma",
+                "lmbda",
+                "kl_*",
+                "debug",
+                "visible_devices"});
+    finish_setting(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string const& what) { out_.notes.push_back(what); }
+
+  void find_model(std::string const& builder) {
+    if (asked_.model) {
+      out_.model = *asked_.model;
+      return;
+    }
+    auto names = model_names(builder);
+    if (auto folder = in_.word_or_none("checkpointer.checkpoint_dir"); !folder.empty()) {
+      while (folder.ends_with('/')) folder.pop_back();
+      names.push_back(folder.substr(folder.rfind('/') + 1));
+    }
+    for (auto const& name : names)
+      if (auto const known = asked_.find_model ? asked_.find_model(name) : std::nullopt) {
+        out_.model = known->language;
+        out_.reads_images = known->reads_images;
+        return;
+      }
+    throw bad_input(in_.file() + ": model._component_ = " + printable(builder) + " is none that is known here; --model names it");
+  }
+
+  void read_adapters(bool quantised) {
+    auto targets = in_.list("model.lora_attn_modules");
+    if (in_.flag("model.apply_lora_to_mlp")) targets.insert(targets.end(), {"w1", "w2", "w3"});
+    if (targets.size() >= 7) targets = {"all"};
+    set_adapters(in_.number_or("model.lora_rank", 8), targets, quantised, out_);
+    if (in_.flag("model.apply_lora_to_output")) note("the adapter of the head is not counted: the memory is a little too low");
+  }
+
+  void read_states() {
+    auto& m = out_.setting.model;
+    auto const halves = in_.word("dtype", "bf16") != "fp32";
+    if (!halves) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and dtype is fp32";
+    m.optimizer = ballast::optimizer_named(halves ? "adam-bf16" : "adam-fp32");
+    set_optimizer(lower(last_part(in_.word("optimizer._component_"))), "optimizer._component_", out_);
+    if (in_.flag("optimizer_in_bwd")) note("optimizer_in_bwd frees each gradient at once, which is not modelled: the memory is too high");
+    if (out_.setting.gpus() == 1) return;
+    m.spread.zero = in_.flag("fsdp_reshard_after_forward", true) ? 3 : 2;
+    if (in_.flag("fsdp_cpu_offload") || in_.flag("fsdp.cpu_offload"))
+      m.moved = m.spread.zero == 3 ? ballast::offload::parameters : ballast::offload::gradients;
+    note("a recipe for several devices is assumed, with FSDP over all");
+  }
+
+  void read_loss() {
+    auto const loss = last_part(in_.word("loss._component_"));
+    auto& head = out_.setting.model.loss;
+    if (loss == "LinearCrossEntropyLoss" || loss.find("Chunked") != loss.npos)
+      head = {.how = ballast::head_loss::kind::chunked, .chunks = in_.number_or("loss.num_output_chunks", 8)};
+    if (loss == "DPOLoss" || loss == "RSOLoss" || loss == "SimPOLoss" || loss == "IPOLoss") {
+      out_.setting.micro_batch *= 2;
+      note("a pair of answers counts as two sequences of a micro-batch");
+      if (loss != "SimPOLoss") add_reference(out_);
+    }
+    if (loss.starts_with("GRPO") || loss.starts_with("PPO")) {
+      add_reference(out_);
+      note("what is generated, and further models than the reference, are not counted: the memory is too low");
+    }
+    if (in_.has("teacher_model._component_")) note("the teacher is not counted: the memory is too low");
+  }
+
+  setting_table& in_;
+  setting_request asked_;
+  imported_setting out_;
+};
+
+[[nodiscard]] ballast::exported_setting torchtune_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
+  require_valid(by, model);
+  ballast::exported_setting out;
+  auto const& m = by.model;
+  out.without = not_written(by, {.tensor = true, .ring = true, .stored_scores = false});
+  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
+  auto const zero = m.spread.zero;
+  if (by.gpus() == 1 ? zero != 0 : zero < 2) lack(ballast::sentence("ZeRO stage ", zero, " on ", by.gpus(), " devices"));
+  if (m.optimizer.name != "adam-bf16") lack("optimizer " + std::string(m.optimizer.name));
+  auto const chunked = m.loss.how == ballast::head_loss::kind::chunked;
+  if (!chunked && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
+  auto const away = m.moved == (zero == 2 ? ballast::offload::gradients : ballast::offload::parameters) && zero >= 2;
+  if (m.moved != ballast::offload::none && !away) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
+  auto const adapts = m.language.what == ballast::trained::low_rank;
+  auto const all = m.language.matrices == ballast::adapted_matrices::every_matrix;
+  auto& text = out.text;
+  auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
+  line("model:\n  _component_: torchtune.models.", adapts ? (m.language.quantised ? "qlora_" : "lora_") : "",
+       "NAME  # the builder of the model");
+  if (adapts)
+    line("  lora_attn_modules: [q_proj, ", all ? "k_proj, " : "", "v_proj", all ? ", output_proj" : "",
+         "]\n  apply_lora_to_mlp: ", all ? "true" : "false", "\n  lora_rank: ", m.language.rank);
+  line("tokenizer:\n  max_seq_len: ", by.sequence, "\ndataset:\n  packed: true");
+  line("batch_size: ", by.micro_batch, "\ngradient_accumulation_steps: ", by.micro_batches);
+  line("optimizer:\n  _component_: torch.optim.AdamW\n  fused: true\nloss:\n  _component_: torchtune.modules.loss.",
+       chunked ? "LinearCrossEntropyLoss" : "CrossEntropyLoss");
+  if (chunked) line("  num_output_chunks: ", m.loss.chunks);
+  line("dtype: bf16\nenable_activation_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
+  if (m.spread.tensor > 1) line("tensor_parallel_dim: ", m.spread.tensor);
+  if (m.spread.context > 1) line("context_parallel_dim: ", m.spread.context);
+  if (zero >= 2) line("fsdp_reshard_after_forward: ", zero == 3 ? "true" : "false");
+  if (away) line("fsdp_cpu_offload: true");
+  return out;
+}
+
+}  // namespace
+
+constinit framework_format const torchtune_format{
+    .name = "torchtune",
+    .word = "torchtune",
+    .likeness =
+        [](setting_source const& in) {
+          return in.is("yaml") && (in.table.has("model._component_") || in.table.has("policy_model._component_")) ? 80 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return torchtune_importer(source.table, asked).read(); },
+    .write = torchtune_yaml};
+
+}  // namespace ballast_cli

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+#include "readers/trainer_keys.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// huggingface/trl: YAML or flags of `trl sft` and the other trainers, and of programs that use them; and flags of programs that use the
+// trainer of huggingface/transformers alone, such as run_clm.py.
+
+namespace ballast_cli {
+
+namespace {
+
+constexpr std::string_view trainers[]{"sft", "dpo",        "grpo", "kto", "reward", "rloo",    "orpo", "cpo",
+                                      "ppo", "online_dpo", "gkd",  "bco", "prm",    "nash_md", "xpo",  "distillation"};
+
+/// Which of the trainers a command calls; none: "".
+[[nodiscard]] std::string_view trainer_of(setting_source const& in) {
+  for (auto const name : trainers)
+    for (auto const& command : in.commands) {
+      auto const slash = command.rfind('/');
+      auto const last = slash == command.npos ? command : command.substr(slash + 1);
+      if (command == name || (last.ends_with(".py") && (last == std::string(name) + ".py" || last.find(std::string(name) + "_") == 0 ||
+                                                        last.find("_" + std::string(name)) != last.npos)))
+        return name;
+    }
+  return {};
+}
+
+class trl_importer {
+ public:
+  trl_importer(setting_source& source, setting_request asked, bool trl)
+      : source_(source), in_(source.table), asked_(std::move(asked)), trl_(trl) {}
+
+  imported_setting read() {
+    out_.framework = trl_ ? "TRL" : "Transformers";
+    if (!trl_ && in_.has("do_train") && !in_.flag("do_train")) throw bad_input(in_.file() + ": this is an evaluation, and no training");
+    if (source_.calls("vllm-serve")) throw bad_input(in_.file() + ": this is a server of vLLM, and no training");
+    begin_eager(out_);
+    take_model(in_, asked_, {"model_name_or_path", "model_path", "sft_model_path", "model_name", "config_name"}, out_);
+    trainer_setting by;
+    by.precision = take_precision(in_, trl_ ? "bf16" : "fp32");
+    take_launcher(in_, asked_, by, out_);
+    read_kind();
+    set_ranks(in_, asked_, out_, "its degrees");
+    take_batches(in_, asked_, "per_device_train_batch_size", 8, "gradient_accumulation_steps", 1, out_);
+    read_adapters();
+    auto const dtype = in_.word("dtype", in_.word("torch_dtype", in_.word("model_init_kwargs.dtype", "float32")));
+    by.halves = dtype == "bfloat16" || dtype == "float16" || dtype == "auto";
+    if (switched_on(in_, "gradient_checkpointing", trl_, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (in_.flag("activation_offloading")) note("activation_offloading is not modelled: the memory is too high");
+    if (in_.flag("use_liger_kernel") || in_.flag("use_liger_loss") || in_.flag("use_liger"))
+      out_.setting.model.loss.how = ballast::head_loss::kind::fused;
+    set_attention(in_.word("attn_implementation"), out_);
+    if (in_.flag("torch_compile")) out_.time.rates.family = ballast::kernel_family::compiled;
+    if (auto const file = in_.word("deepspeed"); file.ends_with(".json")) by.deepspeed = file;
+    if (auto const stage = in_.number("zero_stage", 0, 3))
+      by.engine = deepspeed_stage(in_.file(), *stage, in_.flag("offload") ? "optimizer" : "none", "bf16");
+    take_fsdp(in_, by, out_);
+    by.optimizer = in_.word("optim", "adamw_torch");
+    set_states(in_, asked_, by, out_);
+    add_roles();
+    ignore();
+    finish_setting(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string const& what) { out_.notes.push_back(what); }
+
+  /// Which trainer, and so the length of a sequence.
+  void read_kind() {
+    kind_ = trainer_of(source_);
+    if (kind_.empty() && trl_)
+      kind_ = in_.has("max_completion_length") || in_.has("num_generations") ? "grpo"
+              : in_.has("max_prompt_length") || in_.has("beta")              ? "dpo"
+                                                                             : "sft";
+    if (is({"grpo", "rloo"})) {
+      auto const asked = in_.number_or("max_prompt_length", 512), answer = in_.number_or("max_completion_length", 512);
+      if (!in_.has("max_prompt_length") && !asked_.sequence) note("prompts are judged as 512 tokens, as none are longer");
+      take_sequence(in_, asked_, {"vllm_max_model_length"}, asked + answer, out_);
+    } else {
+      auto const answer = in_.number_or("max_new_tokens", 0, 0);
+      take_sequence(in_, asked_,
+                    {"max_length", "max_seq_length", "block_size", "model_max_length", "max_seq_len", "cutoff_len", "context_length"},
+                    trl_ ? 1024 : 0, out_);
+      if (is({"ppo", "online_dpo"}) && answer > 0 && !asked_.sequence)
+        out_.setting.sequence = (std::max)(out_.setting.sequence, 512 + answer);
+    }
+  }
+
+  [[nodiscard]] bool is(std::initializer_list<std::string_view> kinds) const {
+    return std::find(kinds.begin(), kinds.end(), kind_) != kinds.end();
+  }
+
+  void read_adapters() {
+    auto const four = in_.flag("load_in_4bit") || in_.flag("use_bnb_nested_quant"), eight = in_.flag("load_in_8bit");
+    auto const rank = in_.number("lora_r", 1, 1 << 16), dim = in_.number("lora_dim", 0, 1 << 16),
+               other = in_.number("lora_rank", 1, 1 << 16);
+    auto targets = in_.list("lora_target_modules");
+    if (eight) note("weights of 8 bits are judged as 16: the memory is too high");
+    auto const adapts =
+        in_.flag("use_peft") || in_.flag("use_peft_lora") || in_.flag("use_lora") || dim.value_or(0) > 0 || (!trl_ && (rank || other));
+    if (adapts)
+      set_adapters(rank.value_or(dim.value_or(0) > 0 ? *dim : other.value_or(16)), targets, four, out_);
+    else if (four)
+      in_.refuse("load_in_4bit", "is not modelled without adapters");
+  }
+
+  /// Further models of the same devices.
+  void add_roles() {
+    auto& by = out_.setting;
+    if (is({"dpo", "orpo", "cpo", "reward", "online_dpo", "xpo", "nash_md"})) {
+      by.micro_batch *= 2;
+      note("a pair of answers counts as two sequences of a micro-batch");
+    }
+    auto const beta = in_.decimal_number("beta");
+    auto const earlier = in_.flag("precompute_ref_log_probs");
+    if ((is({"dpo", "kto", "bco", "online_dpo", "xpo", "nash_md", "ppo"}) && !earlier) || (is({"grpo"}) && beta.value_or(0) > 0) ||
+        (is({"rloo"}) && beta.value_or(0.05) > 0))
+      add_reference(out_);
+    if (is({"ppo", "online_dpo", "xpo", "nash_md"})) note("the reward model and a critic are not counted: the memory is too low");
+    if (is({"gkd", "distillation"})) note("the teacher is not counted: the memory is too low");
+    if (!in_.flag("use_vllm")) return;
+    auto const share = in_.decimal_number("vllm_gpu_memory_utilization").value_or(0.3);
+    auto text = std::to_string(share);
+    text.erase(text.find('.') + 3);
+    if (in_.word("vllm_mode", "colocate") == "colocate")
+      note("vLLM reserves " + text + " of each device" +
+           (in_.flag("vllm_enable_sleep_mode") ? " while it generates, and sleeps during the step"
+                                               : ", which is not counted: the memory is too low"));
+  }
+
+  void ignore() {
+    ignore_trainer_keys(in_);
+    in_.ignore({"dataset*",
+                "train_file",
+                "validation_*",
+                "eos_token",
+                "chat_template*",
+                "packing*",
+                "padding_free",
+                "assistant_only_loss",
+                "completion_only_loss",
+                "lora_*",
+                "use_rslora",
+                "use_dora",
+                "modules_to_save",
+                "bnb_4bit_*",
+                "beta",
+                "loss_type",
+                "loss_weights",
+                "vllm_*",
+                "reward_*",
+                "num_generations",
+                "generation_*",
+                "steps_per_generation",
+                "temperature",
+                "top_p",
+                "top_k",
+                "num_iterations",
+                "max_prompt_length",
+                "scale_rewards",
+                "epsilon*",
+                "log_completions",
+                "use_bnb_nested_quant",
+                "config",
+                "env*",
+                "script_args",
+                "preprocessing_*",
+                "overwrite_cache",
+                "model_init_kwargs*",
+                "router_aux_loss_coef",
+                "missing_eos_penalty",
+                "total_episodes",
+                "local_rollout_*",
+                "num_ppo_epochs",
+                "num_mini_batches",
+                "kl_coef",
+                "sync_ref_model",
+                "ref_model_*",
+                "desirable_weight",
+                "undesirable_weight",
+                "label_smoothing",
+                "precompute_ref_*",
+                "use_weighting",
+                "truncation_mode",
+                "remove_unused_columns",
+                "torch_dtype",
+                "tokenizer_*",
+                "block_size",
+                "num_workers",
+                "teacher_*",
+                "lmbda",
+                "no_gradient_checkpointing",
+                "data_*",
+                "splits",
+                "load_in_8bit",
+                "weave_*",
+                "trackio_*",
+                "project",
+                "ignore_bias_buffers",
+                "sanity_check",
+                "print_loss",
+                "deepspeed"});
+  }
+
+  setting_source& source_;
+  setting_table& in_;
+  setting_request asked_;
+  bool trl_;
+  std::string_view kind_{};
+  imported_setting out_;
+};
+
+[[nodiscard]] ballast::exported_setting trl_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
+  require_valid(by, model);
+  ballast::exported_setting out;
+  auto const& m = by.model;
+  out.without = not_written(by, {});
+  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
+  auto const adapts = m.language.what == ballast::trained::low_rank;
+  auto const away = m.moved == ballast::offload::parameters;
+  auto const zero = m.spread.zero;
+  auto const halves = m.optimizer.name == "adam-bf16" || (adapts && zero == 0 && m.optimizer.name == "adam-bf16-gradients");
+  if (zero == 1) lack("ZeRO stage 1");
+  auto const expected = zero > 0 ? (adapts ? "adam-bf16-gradients" : "adam-fp32")
+                        : halves ? (adapts ? "adam-bf16-gradients" : "adam-bf16")
+                                 : "adam-fp32";
+  if (m.optimizer.name != expected) lack("optimizer " + std::string(m.optimizer.name));
+  auto const fused = m.loss.how == ballast::head_loss::kind::fused;
+  if (!fused && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
+  if (m.moved != ballast::offload::none && (!away || zero != 3)) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
+  auto& text = out.text;
+  auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
+  line("model_name_or_path: NAME  # of the model\ndataset_name: NAME  # of the data");
+  line("max_length: ", by.sequence, "\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
+       "\ngradient_accumulation_steps: ", by.micro_batches);
+  line("bf16: true\ndtype: ", halves ? "bfloat16" : "float32", "\noptim: adamw_torch_fused");
+  line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
+  line("use_liger_kernel: ", fused ? "true" : "false");
+  line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
+  if (adapts) line("use_peft: true\nlora_r: ", m.language.rank);
+  if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_modules: all-linear");
+  if (adapts && m.language.quantised) line("load_in_4bit: true");
+  if (zero >= 2) line("fsdp: ", zero == 3 ? "full_shard" : "shard_grad_op", " auto_wrap", away ? " offload" : "");
+  return out;
+}
+
+constexpr std::string_view shared_keys[]{"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate",
+                                         "per_gpu_train_batch_size"};
+constexpr std::string_view own_keys[]{
+    "dataset_name",        "use_peft",          "max_seq_length",   "lora_r", "dataset_mixer", "max_completion_length", "num_generations",
+    "lora_target_modules", "accelerate_config", "max_prompt_length"};
+
+[[nodiscard]] bool names_model(setting_source const& in) { return in.table.has("model_name_or_path") || in.table.has("sft_model_path"); }
+
+}  // namespace
+
+constinit framework_format const trl_format{
+    .name = "TRL",
+    .word = "trl",
+    .likeness =
+        [](setting_source const& in) {
+          auto const called = !trainer_of(in).empty();
+          if (in.is("flags") && in.calls("swift")) return 0;
+          if (in.is("flags")) return in.calls("trl") && called ? 100 : called && names_model(in) ? 50 : 0;
+          if (!in.is("yaml") && !in.is("json")) return 0;
+          return names_model(in) && in.has_any(shared_keys) && in.has_any(own_keys) ? 30 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return trl_importer(source, asked, true).read(); },
+    .write = trl_yaml};
+
+constinit framework_format const transformers_format{
+    .name = "Transformers",
+    .word = "transformers",
+    .likeness = [](setting_source const& in) { return !in.is("toml") && names_model(in) && in.has_any(shared_keys) ? 20 : 0; },
+    .read = [](setting_source source, setting_request const& asked) { return trl_importer(source, asked, false).read(); },
+    .write = nullptr};
+
+}  // namespace ballast_cli
