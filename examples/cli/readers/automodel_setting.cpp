@@ -103,7 +103,7 @@ class automodel_importer {
     out_.setting.pipeline.stages = static_cast<std::uint64_t>(stages);
     auto const degrees = spread.tensor * spread.context * stages;
     auto const data = in_.has("distributed.dp_size") && in_.word("distributed.dp_size", "none") != "none"
-                          ? in_.number("distributed.dp_size", 1, 1 << 16)
+                          ? in_.number("distributed.dp_size", 1, 1 << 14)
                           : std::nullopt;
     auto const gpus = data && !asked_.gpus ? *data * degrees : gpus_of(in_, asked_);
     spread.data = ranks_of(in_, gpus, degrees, "tp_size x cp_size x pp_size") * spread.context;

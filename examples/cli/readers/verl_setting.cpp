@@ -73,9 +73,9 @@ class verl_importer {
     auto const sequence = longest();
     auto const most = (std::max)(in_.number_or(at.base + "ppo_max_token_len_per_gpu", 16384), std::int64_t{1});
     auto const dynamic = in_.flag(at.base + "use_dynamic_bsz");
-    auto const mini = in_.number(at.base + "ppo_mini_batch_size", 1, 1 << 24)
-                          .value_or(in_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 1, 1 << 24).value_or(256));
-    auto const step = mini * in_.number("actor_rollout_ref.rollout.n", 1, 1 << 16).value_or(1);
+    auto const mini = in_.number(at.base + "ppo_mini_batch_size", 1, 1 << 20)
+                          .value_or(in_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 1, 1 << 20).value_or(256));
+    auto const step = mini * in_.number("actor_rollout_ref.rollout.n", 1, 1 << 10).value_or(1);
     auto const of_gpu = in_.number(at.base + "ppo_micro_batch_size_per_gpu", 1, 1 << 20),
                of_all = in_.number(at.base + "ppo_micro_batch_size", 1, 1 << 20);
     imported_setting out;
@@ -289,7 +289,7 @@ class verl_importer {
         in_.word("engine.strategy") == "megatron" || in_.word("engine") == "megatron" || in_.has("engine.tensor_model_parallel_size");
     auto const dynamic = in_.flag("data.use_dynamic_bsz");
     auto const most = in_.number_or("data.max_token_len_per_gpu", 8192);
-    auto const length = asked_.sequence ? *asked_.sequence : in_.number_or("data.max_length", 1024);
+    auto const length = asked_.sequence ? *asked_.sequence : in_.number("data.max_length", 1, 1 << 30).value_or(1024);
     auto const local = in_.number("data.micro_batch_size_per_gpu", 1, 1 << 20);
     auto const given = local ? local : in_.number("data.micro_batch_size", 1, 1 << 20);
     auto const global = in_.number("data.train_batch_size", 1, 1 << 24).value_or(256);
