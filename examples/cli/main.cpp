@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   add_calibrate(app);
   add_check(app, command_line);
   add_memory(app);
+  add_models(app);
   add_capacities(app);
   add_partition(app);
   add_recompute(app);

@@ -209,9 +209,22 @@ TEST_CASE("JSON of any structure is read, or refused, as a plain parser would", 
   }
   CHECK(taken > 4000);
   CHECK(refused > 4000);
-  scratch const in;  // an array of objects, as chats are stored, counts its messages
-  in.file("f", R"([{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "n": 1}])");
-  CHECK(in.ballast("stats f --json --field messages").out.find("\"tokens\":2,") != std::string::npos);
+  scratch const in;  // an array of objects counts them, but turns of a conversation only where that is asked
+  in.file("f", R"([{"images": [{"path": "a"}, {"path": "b"}], "n": 1}])");
+  CHECK(in.ballast("stats f --json --field images").out.find("\"tokens\":2,") != std::string::npos);
+  for (std::string const name : {"role", "from"})
+    for (std::string const end : {"]", ""}) {  // of an array of objects, and of an object a line
+      in.file("f",
+              std::string(end.empty() ? "" : "[") + R"({"c": [{"value": "a", ")" + name + R"(": "user"}, {"value": "b"}], "n": 1})" + end);
+      CHECK(in.ballast("stats f --json --field c --turns").out.find("\"tokens\":2,") != std::string::npos);
+      check_refused(in.ballast("stats f --field c"), end.empty() ? "f:1: c is a conversation; --turns counts its turns; python -m ballast, "
+                                                                   "in place of ballast, counts its tokens by --tokenizer tokenizer.json "
+                                                                   "--text-field c\n"
+                                                                 : "f: entry 1: c is a conversation; --turns");
+    }
+  in.file("f", R"({"text": "Twice two"})");
+  check_refused(in.ballast("stats f --field text"),
+                "f:1: \"Twice two\" is not a length: lengths are whole numbers from 1 to 2^63-1; python -m ballast");
 }
 
 TEST_CASE("numbers and names of options are read as people write them", "[cli]") {

@@ -448,8 +448,8 @@ TEST_CASE("framework_setting: keys of next year are passed over by what their na
         auto key = nonsense();
         auto const heavy = std::string(weighty[draw(5)]), idle = std::string(light[draw(6)]), off = std::string(aside[draw(6)]);
         if (which == 0) key += "_" + off + "_" + heavy;
-        if (which == 1) key = heavy + "_" + key + "_" + idle;
-        if (which == 2) key = idle + "_" + key;
+        if (which == 1) key += "_" + heavy + "_" + idle;
+        if (which == 2) key += "_" + idle;
         if (which == 3) key += "_" + off;
         if (which == 4 && !expected.unknown.empty()) continue;
         auto& of = which == 1 ? expected.doubtful : which == 4 ? expected.unknown : expected.harmless;

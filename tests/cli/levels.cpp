@@ -185,7 +185,7 @@ TEST_CASE("levels refuses what it cannot use, in one sentence", "[cli]") {
       {"levels f --max-length 8192 --gpus 8 --rule best", "--rule best: expected one of exact, hbp"},
       {"levels f --max-length 8192 --gpus 8 --rule hbp --max-levels 2", "--max-levels is for --rule exact"},
       {"levels f --max-length 8192 --gpus 8 --max-levels 0", "--max-levels 0: expected"},
-      {"levels f --max-length 8192 --gpus 8 --model gpt-9", "--model gpt-9: there is no such file, and the presets are"},
+      {"levels f --max-length 8192 --gpus 8 --model gpt-9", "--model gpt-9: there is no such file or preset; "},
       {"levels f --max-length 8192 --gpus 8 --device abacus", "--device abacus: expected one of v100"},
       {"levels f --max-length 8192 --gpus 8 --mfu 0", "--mfu 0: expected a share of the peak from 0.001 to 1"},
       {"levels f --max-length 8192 --gpus 8 --mfu nan", "--mfu nan: expected a share of the peak"},

@@ -129,7 +129,7 @@ TEST_CASE("pack --ranks --model orders by modelled time, and says what ranks wai
   std::pair<std::string, std::string> const refused[] = {
       {"pack f --columns 1+2 --capacity 99999 --model gpt2-xl", "--model requires --ranks"},
       {"pack f --columns 1+2 --capacity 99999 --ranks 2 --model ''", "--model an empty field: expected a value"},
-      {"pack f --columns 1+2 --capacity 99999 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are "},
+      {"pack f --columns 1+2 --capacity 99999 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file or preset; "},
       {"pack f --columns 1,2 --capacity 99999,99999 --ranks 2 --model gpt2-xl", "--model weighs lengths, and is not for several measures"},
       {"pack long --capacity 3000000000 --ranks 1 --model gpt2-xl", "--model gpt2-xl: the modelled times of these samples add up to more"},
   };
@@ -255,7 +255,7 @@ TEST_CASE("what several measures cannot have is refused in one sentence", "[cli]
       {"f --columns 1 --capacity 4096 --ranks 2 --model llava-1.5-7b --freeze vision", "--freeze: these samples have no images; "},
       {"f --columns 2,1 --capacity 9,4096 --ranks 2 --model llava-1.5-7b --freeze tower", "--freeze tower: expected one of vision, proj"},
       {"f --columns 2,1 --capacity 4096 --gpus 2 --levels auto", "plan --levels takes one length a sample, not 2 measures"},
-      {"f --columns 2,1 --capacity 9,4096 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are "},
+      {"f --columns 2,1 --capacity 9,4096 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file or preset; "},
       {"j --columns n,m --capacity 5,5 --ranks 1", "j: entry 1: every measure is 0"},
       {"k --columns n,m --capacity 5,5 --ranks 1", "k: entry 1: -1 is not a measure"},
   };

@@ -68,6 +68,25 @@ TEST_CASE("memory: a change saves what it says") {
   CHECK(answer(in, asked + " --etp 1 ")["stages"][0]["states"] == got["stages"][0]["states"]);  // TP is 1
 }
 
+TEST_CASE("memory: --stored has weights in memory as the file does") {
+  scratch const in;
+  in.file("oss.json", R"({"model_type": "gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32, "quantization_config":
+    {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}})");
+  in.file("other.json", R"({"model_type": "llama", "quantization_config": {"quant_method": "aqlm"}})");
+  for (auto const* const train : {"none", "lora:8"}) {
+    auto const asked = std::string("oss.json --tokens 4096 --zero 0 --train ") + train;
+    auto const usual = answer(in, asked), stored = answer(in, asked + " --stored");
+    auto const experts = std::int64_t{24} * 32 * 3 * 2880 * 2880;  // 4.25 bits instead of 16
+    CHECK(usual["stages"][0]["states"].get<std::int64_t>() - stored["stages"][0]["states"].get<std::int64_t>() ==
+          2 * experts - experts * 425 / 800);
+    CHECK((!usual["setting"].contains("stored_bits") && stored["setting"]["stored_bits"] == 4.25));
+  }
+  CHECK(in.ballast("memory oss.json --tokens 64 --train none --stored").out.find(", weights as stored in 4.25 bits, ") !=
+        std::string::npos);
+  auto const o = in.ballast("memory other.json --tokens 64 --train none --stored");
+  CHECK(o.err == "--stored: other.json is quantised by aqlm, of which it is not known what a weight takes\n");
+}
+
 TEST_CASE("memory: names the option that is wrong") {
   scratch const in;
   struct {
@@ -77,6 +96,10 @@ TEST_CASE("memory: names the option that is wrong") {
        "--framework megatorn: expected one of megatron, torchtitan, torchtune, transformers, axolotl, deepspeed; did you mean megatron?"},
       {"llama-3.1-8b --tokens 4096 --compiled",
        "--compiled: is for trainers whose kernels torch.compile makes, as transformers; those of megatron are fused already"},
+      {"llama-3.1-8b --tokens 4096 --stored",
+       "--stored: whoever trains all weights has them in 16 bits; it is for --train none or lora:RANK"},
+      {"llama-3.1-8b --tokens 4096 --stored --train qlora:8", "--stored: qlora says already how weights are in memory; use lora"},
+      {"llama-3.1-8b --tokens 4096 --stored --train lora:8", "--stored: llama-3.1-8b has no quantization_config"},
       {"llama-3.1-8b --tokens 4096 --zero 4", "--zero 4: expected a ZeRO stage from 0 to 3"},
       {"llama-3.1-8b --tokens 4096 --tp 3", "--tp 3: must divide the 32 query heads of llama-3.1-8b"},
       {"llama-3.1-8b --tokens 4096 --recompute everything", "everything"},

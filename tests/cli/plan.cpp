@@ -402,7 +402,8 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
   refused("plan f --capacity 8 --ranks 2",
           "f:2: 9 exceeds the capacity 8; --oversize set-aside, truncate or split says what to do with it");
   refused("plan f --capacity 8 --ranks 2 --oversize alone", "--oversize alone: expected one of reject, set-aside, truncate, split");
-  refused("plan f --capacity 10 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are llama-3.1-8b, ");
+  refused("plan f --capacity 10 --ranks 2 --model gpt-9",
+          "--model gpt-9: there is no such file or preset; ballast models lists the presets");
   refused("plan f --capacity 10 --ranks 2 --model f", "f: not a JSON object");
   refused("plan f --capacity 10 --ranks 2 --device abacus",
           "--device abacus: expected one of v100, a100, h100, h200, b200, a100-40gb, h100-500w, h800, b300, gb200, gb300");

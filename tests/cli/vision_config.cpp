@@ -284,15 +284,15 @@ TEST_CASE("vision_config: what a tower cannot be is refused by its field, where 
   CHECK(of("InternVL3 8B", R"("downsample_ratio": 0.5)", R"("downsample_ratio": 1e-310)").find("must be one over") != std::string::npos);
   CHECK(of("Qwen3-VL 8B", R"("num_heads": 16)", R"("num_heads": 16, "sliding_window": 7)").find("sliding_window = 7 changes the shape") !=
         std::string::npos);
-  CHECK(refused(R"("model_type": "mistral3", "vision_config": {}, "text_config": {"model_type": "mistral"})")
-            .starts_with("config.json: the vision tower of mistral3 is not known; known are those of qwen2_vl, qwen2_5_vl, "));
+  CHECK(refused(R"("model_type": "aya_vision", "vision_config": {}, "text_config": {"model_type": "mistral"})")
+            .starts_with("config.json: the vision tower of aya_vision is not known; known are those of qwen2_vl, qwen2_5_vl, "));
   CHECK(refused(R"("model_type": "llama")").empty());
 }
 
 TEST_CASE("vision_config: commands say what they read, and plan tiles with it", "[cli]") {
   scratch const in;
   in.file("qwen.json", "{" + all()[4].fields + "}");
-  in.file("pixtral.json", R"({"model_type": "mistral3", "vision_config": {}, "text_config": {"model_type": "mistral"}})");
+  in.file("aya.json", R"({"model_type": "aya_vision", "vision_config": {}, "text_config": {"model_type": "mistral"}})");
   in.file("f", "700 2\n130 0\n300 1\n300 1\n");
   auto const both = in.ballast("plan f --columns 2,1 --capacity 9,4096 --ranks 1 --model qwen.json");
   CHECK(both.out.starts_with(
@@ -305,12 +305,11 @@ TEST_CASE("vision_config: commands say what they read, and plan tiles with it", 
   auto const preset = in.ballast("plan f --columns 2,1 --capacity 9,4096 --ranks 1 --json --model qwen2.5-vl-7b"),
              read = in.ballast("plan f --columns 2,1 --capacity 9,4096 --ranks 1 --json --model qwen.json");
   CHECK(figures(preset.out) == figures(read.out));
-  auto const unknown = in.ballast("plan f --columns 2,1 --capacity 9,4096 --ranks 1 --model pixtral.json");
+  auto const unknown = in.ballast("plan f --columns 2,1 --capacity 9,4096 --ranks 1 --model aya.json");
   CHECK(unknown.code == 2);
-  CHECK(unknown.err.starts_with("pixtral.json: the vision tower of mistral3 is not known; known are those of qwen2_vl, "));
-  CHECK(
-      in.ballast("plan f --columns 1 --capacity 4096 --ranks 1 --model pixtral.json").out.find("; the language model alone was read.\n") !=
-      std::string::npos);
+  CHECK(unknown.err.starts_with("aya.json: the vision tower of aya_vision is not known; known are those of qwen2_vl, "));
+  CHECK(in.ballast("plan f --columns 1 --capacity 4096 --ranks 1 --model aya.json").out.find("; the language model alone was read.\n") !=
+        std::string::npos);
 }
 
 }  // namespace test_cli_vision_config

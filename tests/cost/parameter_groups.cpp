@@ -40,6 +40,10 @@ TEST_CASE("parameter_groups: the groups of layers and models add up to their par
   };
   for (auto const& p : transformer_presets) check(p);
   for (auto const& p : ballast_test::hybrid_shapes) check(p);
+  auto olmo = preset<transformer>{.name = "norms without weights", .model = transformer_preset("llama-3.1-8b")};
+  olmo.model.norm_weights = false;
+  check(olmo);
+  CHECK(parameters(transformer_preset("llama-3.1-8b")) - parameters(olmo.model) == (2 * 32 + 1) * 4096);
 }
 
 TEST_CASE("parameter_groups: what only some families have") {

@@ -70,6 +70,23 @@ TEST_CASE("vision: projectors of other depths, and those of deep layers") {
   projector const one{
       .input = 1152, .output = 2560, .tokens = 256, .norm = true, .norm_weights = 1152, .matrices = 1, .bias = false, .vectors = 2};
   CHECK(parameters(one) == 1152 * 2560 + 1152 + 2 * 2560);
+  // Mistral Small 3.1: 4 x 1,024 -> 1,024 -> 5,120 -> 5,120 behind a norm of 1,024
+  projector const merged{.input = 4096, .output = 5120, .tokens = 256, .norm = true, .norm_weights = 1024, .bias = false, .merged = 1024};
+  CHECK(parameters(merged) == 1024 + 4096 * 1024 + 1024 * 5120 + 5120 * 5120);
+  CHECK(tile_flops(merged) == 2 * 256 * (parameters(merged) - 1024));
+  // GLM-4.1V: 4 x 1,536 -> 4,096 with a bias, a matrix, a norm, and a gated block of 13,696
+  projector const gated{.input = 6144,
+                        .output = 4096,
+                        .tokens = 144,
+                        .norm = true,
+                        .norm_weights = 8192,
+                        .matrices = 1,
+                        .bias = false,
+                        .merged = 4096,
+                        .merged_bias = true,
+                        .gated = 13696};
+  CHECK(parameters(gated) == 6144 * 4096 + 4096 + 4096 * 4096 + 2 * 4096 + 3 * 4096 * 13696);
+  CHECK(tile_flops(gated) == 2 * 144 * (parameters(gated) - 4096 - 8192));
 }
 
 TEST_CASE("vision: layers that are never computed are weights alone, and deep outputs go to the language model") {

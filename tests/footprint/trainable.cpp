@@ -43,6 +43,21 @@ TEST_CASE("trainable: QLoRA has 4.127 bits a parameter, and a LLaMA-65B for a de
     saved += 2 * n - quantised_bytes(n);
   });
   CHECK(bytes({.what = trained::low_rank, .rank = 64}) - quantised == model.layers * saved);
+
+  // weights as a file stores them: frozen or with adapters, all matrices but routers or those of experts alone
+  auto const mixture = transformer_preset("mixtral-8x7b");
+  auto const held = [&](trainable const& is) { return layer_states(mixture, 0, optimizer_named("adam"), is).total().parameter; };
+  std::int64_t matrices = 0, of_experts = 0;
+  for_each_matrix(mixture, 0, [&](weight_matrix const& m) {
+    auto const n = m.copies * m.in * m.out;
+    matrices += m.router ? 0 : 2 * n - n * 4250 / 8000;
+    of_experts += m.expert ? 2 * n - n * 4250 / 8000 : 0;
+  });
+  for (auto const what : {trained::none, trained::low_rank}) {
+    CHECK(held({.what = what}) - held({.what = what, .stored = {.bits = 4250}}) == matrices);
+    CHECK(held({.what = what}) - held({.what = what, .stored = {.bits = 4250, .experts_only = true}}) == of_experts);
+  }
+  CHECK(held({}) == held({.stored = {.bits = 4250}}));  // whoever trains weights has them in 16 bits
 }
 
 TEST_CASE("trainable: the states of published fine-tuning runs") {

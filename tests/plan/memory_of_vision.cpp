@@ -124,7 +124,7 @@ TEST_CASE("memory_of: a frozen tower keeps nothing, and a trained projector what
       CHECK(kept(7) == kept(0));
       by.model.projector.what = trained::all;
       auto const bridge = kept(7) - kept(0);
-      CHECK(bridge >= 7 * p.tokens * 2 * (p.input + 2 * p.inner_width()));
+      CHECK(bridge >= 7 * p.tokens * 2 * (p.input + 2 * (p.matrices - 1) * p.inner_width()));
       by.model.vision.what = trained::low_rank;
       auto const adapters = kept(7) - kept(0);
       by.model.vision.what = trained::all;

@@ -717,6 +717,15 @@ class Lengths(unittest.TestCase):
             read = ballast.lengths.from_idx(path)
             self.assertEqual(read.tolist(), lengths.tolist())
             self.assertTrue(read.flags.aligned)
+            self.assertEqual(ballast.lengths.from_idx(path, documents=True).tolist(), lengths.tolist())
+            front = head[:-8] + struct.pack("<Q", 4) + lengths.tobytes() + rest[: 8 * 1001]  # of four ends of documents
+            path.write_bytes(front + struct.pack("<4q", 0, 1, 1, len(lengths)))
+            documents = ballast.lengths.from_idx(path, documents=True)
+            self.assertEqual(documents.tolist(), [lengths[0], 0, lengths[1:].sum()])
+            for ends, fault in (([0, 2, 1, 1001], "is damaged"), ([0, 1, 2, 1000], "is damaged"), ([0, 1], "ends after 2 of 4")):
+                path.write_bytes(front + struct.pack(f"<{len(ends)}q", *ends))
+                with self.assertRaisesRegex(ValueError, fault):
+                    ballast.lengths.from_idx(path, documents=True)
             for data, fault in (
                 (b"PK" + head, "does not begin with MMIDIDX"),
                 (head[:9] + b"\2" + head[10:], "version 2"),
@@ -755,6 +764,9 @@ class Tables(unittest.TestCase):
             path = pathlib.Path(folder) / "rows.parquet"
             pq.write_table(pa.table({"ids": self.rows}), path, row_group_size=2)
             self.assertEqual(ballast.lengths.from_parquet(path, "ids").tolist(), [3, 1, 4, 1, 5, 9])
+            pq.write_table(pa.table({"ids": pa.array([[1]] * 70_000 + [None])}), path)  # in a later batch
+            with self.assertRaisesRegex(ValueError, "row 70000 is null"):
+                ballast.lengths.from_parquet(path, "ids")
 
     @unittest.skipUnless(importlib.util.find_spec("datasets"), "datasets is not installed")
     def test_data_sets(self):

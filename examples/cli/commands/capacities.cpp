@@ -22,7 +22,7 @@ struct capacities_arguments {
 };
 
 void run(capacities_arguments const& arguments) {
-  auto const input = read_lengths(arguments.input.files, arguments.input.select);
+  auto const input = read_lengths(arguments.input);
   if (input.histogram() || input.measures() != 2)
     throw bad_input("capacities takes two measures a sample, the one that depends on the other first, as in --columns 2,1");
   measure_columns const columns(input);

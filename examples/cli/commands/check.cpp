@@ -2,6 +2,7 @@
 #include "commands/check.hpp"
 
 #include "commands/commands.hpp"
+#include "commands/model_options.hpp"
 
 #include <initializer_list>
 #include <memory>
@@ -40,6 +41,7 @@ void add_check(CLI::App& app, std::string const& command_line) {
   add("--seq-length", asked.sequence, "tokens of a sequence, in place of the setting's");
   add("--micro-batch", asked.micro_batch, "sequences of a micro-batch, in place of the setting's");
   add("--micro-batches", asked.micro_batches, "micro-batches of a rank in a step, in place of the setting's");
+  command.add_flag("--stored", arguments->stored, stored_help);
   command.add_flag("--gradient-checkpointing", asked.checkpointing,
                    "all layers are recomputed, where the setting cannot say it (DeepSpeed)");
   command.add_option("--hf-args", arguments->trainer, "TrainingArguments as JSON, which replace \"auto\" in a file of DeepSpeed");
@@ -55,10 +57,11 @@ void add_check(CLI::App& app, std::string const& command_line) {
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments, &command] {
     if (is_packing(arguments->input.files.front(), !arguments->limits.capacity_text.empty())) {
-      refuse_given(command,
-                   {"--framework", "--gpus", "--model", "--seq-length", "--micro-batch", "--micro-batches", "--gradient-checkpointing",
-                    "--hf-args", "--memory", "--device", "--kernels", "--calibration", "--mfu", "--report", "--write", "--strict"},
-                   "settings of frameworks, and " + shown_name(arguments->input.files.front()) + " is a packing");
+      refuse_given(
+          command,
+          {"--framework", "--gpus", "--model", "--seq-length", "--micro-batch", "--micro-batches", "--gradient-checkpointing", "--hf-args",
+           "--stored", "--memory", "--device", "--kernels", "--calibration", "--mfu", "--report", "--write", "--strict"},
+          "settings of frameworks, and " + shown_name(arguments->input.files.front()) + " is a packing");
       if (arguments->limits.capacity_text.empty()) throw bad_input("--capacity is required for a packing: the tokens that a pack holds");
       read_capacities(arguments->limits, arguments->input);
       return check_packing(*arguments);

@@ -26,7 +26,7 @@ struct check_arguments {
   std::optional<std::int64_t> memory;
   std::string report, write, command_line;
   std::string trainer;  ///< file of TrainingArguments
-  bool strict = false;
+  bool strict = false, stored = false;
 };
 
 /// Whether a file or folder is a packing, which begins with an index; where that cannot be looked at, a capacity tells. Throws bad_input if

@@ -134,13 +134,13 @@ void check_measures(check_arguments const& arguments, plan_in_folder const& plan
 void check_packing(check_arguments const& arguments) {
   stopwatch watch;
   auto o = arguments.limits.options;
-  auto files = arguments.input.files;
-  auto const name = shown_name(files.front());
-  auto const plan = read_packing(files);
+  auto lengths_of = arguments.input;
+  auto const name = shown_name(lengths_of.files.front());
+  auto const plan = read_packing(lengths_of.files);
   auto const& packs = plan.steps.packs;
   if (o.sample_multiple == 1) o.sample_multiple = plan.multiple;
   if (o.max_samples == 0) o.max_samples = plan.max_items;
-  auto const input = read_lengths(files, arguments.input.select);
+  auto const input = read_lengths(lengths_of);
   refuse_oversize(input, arguments.limits.capacity, o);
   if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, plan, input, o.max_samples, name);
   std::vector<std::int64_t> expanded;

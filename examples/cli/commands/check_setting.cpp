@@ -3,17 +3,18 @@
 #include "commands/options.hpp"
 #include "errors.hpp"
 #include "planning/judged_setting.hpp"
+#include "planning/model_setting.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/framework_setting.hpp"
 #include "readers/lengths.hpp"
+#include "readers/preset_names.hpp"
 #include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/page.hpp"
 #include "report/replace.hpp"
 
-#include <ballast/cost/presets.hpp>
 #include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/export/setting.hpp>
 #include <ballast/plan/judge_setting.hpp>
@@ -21,7 +22,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -43,12 +43,14 @@ namespace {
   return std::nullopt;
 }
 
-/// A model that a setting names: a folder with a config.json, or a preset.
+/// A model that a setting names: a folder with a config.json, or a preset by its name on a hub.
 [[nodiscard]] std::optional<known_model> find_model(std::string const& setting, std::string const& name) {
-  auto const path = found_beside(setting, name + "/config.json");
-  auto const is = [&](auto const& preset) { return preset.name == name; };
-  if (!path && std::none_of(ballast::transformer_presets.begin(), ballast::transformer_presets.end(), is)) return std::nullopt;
-  auto const known = model_named(path.value_or(name));
+  auto const known_as = [&] {
+    auto const path = found_beside(setting, name + "/config.json");
+    return path ? path : preset_of(name);
+  }();
+  if (!known_as) return std::nullopt;
+  auto const known = model_named(*known_as);
   return known_model{known.language, known.images || !known.no_images.empty()};
 }
 
@@ -86,6 +88,8 @@ namespace {
     given.untimed = "the tower and the projector of a model that reads images are not modelled";
   }
   auto& by = given.setting;
+  if (arguments.stored && arguments.model.empty()) throw bad_input("--stored: needs --model, a config.json with quantization_config");
+  if (arguments.stored) take_stored(by.model, arguments.model);
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
   if (arguments.input.files.size() == 1) {

@@ -21,6 +21,7 @@ void add_check(CLI::App& app, std::string const& command_line);
 /// `command_line` is what was typed, for the report.
 void add_capacities(CLI::App& app);
 void add_memory(CLI::App& app);
+void add_models(CLI::App& app);
 void add_offload_plan(CLI::App& app);
 void add_partition(CLI::App& app);
 void add_recompute(CLI::App& app);

@@ -43,7 +43,7 @@ struct memory_arguments {
   std::optional<int> zero;
   std::optional<ballast::head_loss> loss;
   std::optional<ballast::optimizer> optimizer;
-  bool dropout = false, compiled = false, json = false;
+  bool stored = false, dropout = false, compiled = false, json = false;
 };
 
 /// The setting that the options say, with the defaults of the trainer.
@@ -59,6 +59,7 @@ struct memory_arguments {
   m.kernels = kernels_of(of, model);
   m.kernels.hidden_dropout = m.kernels.attention_dropout = a.dropout;
   m.spread.zero = a.zero.value_or(of.zero);
+  if (a.stored) take_stored(m, a.on.model);
   by.pipeline.stages = a.stages;
   by.pipeline.memory = a.memory.value_or(device_of(a.on.device).memory_bytes / 10 * 9);
   by.sequence = a.tokens;
@@ -126,7 +127,11 @@ void add_memory(CLI::App& app) {
   auto& a = *arguments;
   auto& by = a.setting.model;
   auto& command = *app.add_subcommand("memory", "say where the bytes of a training are on each device, and what would save some");
-  command.add_option("MODEL", a.on.model, "preset or Hugging Face config.json")->required();
+  command
+      .add_option_function<std::string>(
+          "MODEL", [arguments](std::string const& text) { arguments->on.model = preset_or_file(text); },
+          "preset or Hugging Face config.json")
+      ->required();
   command.add_option("--framework", a.trainer, "megatron (default), torchtitan, torchtune, transformers, axolotl or deepspeed");
   add_value(command, "--tokens", a.tokens, small_positive, "tokens of a sequence")->required();
   add_value(command, "--batch", a.setting.micro_batch, small_positive, "sequences of a micro-batch; 1 by default");
@@ -148,6 +153,7 @@ void add_memory(CLI::App& app) {
             "how the loss is computed: plain, fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel; as the framework "
             "does it by default");
   add_value(command, "--train", by.language, trained_part, "what is trained: all (default), none, lora:RANK or qlora:RANK");
+  command.add_flag("--stored", a.stored, stored_help);
   add_value(command, "--recompute", a.setting.recompute, recomputed, recomputed_help);
   add_value(
       command, "--attention", by.attention,

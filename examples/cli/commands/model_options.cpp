@@ -115,6 +115,7 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
       "mlp,experts,shared_experts by default");
   of_setting.push_back(command.add_flag("--fp8-experts", by.fp8_experts, "routed experts keep their inputs in 8 bits"));
   add("--train", by.language, trained_part, "what is trained of the language model: all (default), none or lora:RANK");
+  of_setting.push_back(command.add_flag("--stored", asked.stored, stored_help));
   add("--overlap", asked.hidden, hidden_exchanges,
       "exchanges that the framework hides under computation, with --mfu by percent, as in 80 or tensor=80,gradient=95");
 

@@ -20,6 +20,8 @@ namespace ballast_cli {
 
 /// none, full, or modules. Throws invalid_input.
 [[nodiscard]] ballast::recompute_setting recomputed(std::string const& option, std::string const& text);
+inline constexpr char const* stored_help =
+    "weights that are not trained are in memory as the config.json says (quantization_config): with --train none or lora:RANK";
 inline constexpr char const* recomputed_help = "what layers compute again: none (default), full, or modules as mlp,layernorm";
 
 /// Options of which each excludes others.

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "planning/sample_cost.hpp"
+#include "readers/sources.hpp"
 
 #include <ballast/cost/device.hpp>
 
@@ -200,10 +201,20 @@ void add_input(CLI::App& command, input_arguments& input, std::string const& fil
       command, "--field", input.select.fields, [](auto const& option, auto const& text) { return parse_columns(option, text); },
       "field of JSON objects that holds the length, such as tokens, meta.tokens, prompt+answer or images,text; an array counts as its "
       "size");
+  command.add_flag("--turns", input.select.turns, "a field that is a conversation counts as its turns, not its tokens");
   command.add_flag("--histogram", input.select.histogram, "the files hold length,count rows");
   auto const zero = [](auto const& option, auto const& text) { return named(option, text, std::span(zero_policies)).skip; };
   add_value(command, "--zero-length", input.select.skip_zeros, zero,
             "rows of length 0: reject (default) or skip, which leaves them out and says so");
+  auto* const weights =
+      add_value(command, "--weights", input.weights, parse_weights,
+                "parts that the FILEs have in the samples of an epoch, in their order, as in 7,3; by default all rows are samples");
+  add_value(command, "--weights-seed", input.weights_seed, from_0, "seed by which --weights draws; another one draws other rows")
+      ->needs(weights);
+  command
+      .add_option("--stand-in", input.stand_ins,
+                  "FILE=LENGTHS: the lengths of FILE are read in LENGTHS, a column for each measure; python -m ballast uses it")
+      ->allow_extra_args(false);
 }
 
 void add_limits(CLI::App& command, limit_arguments& limits) {

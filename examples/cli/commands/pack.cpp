@@ -91,7 +91,7 @@ template <class Index>
   auto const& o = arguments.limits.options;
   auto figures = to_json(report);
   figures["bound"] = report.bound;
-  auto document = plan_document(arguments.input.files, hash_of_files(plan.packs), figures,
+  auto document = plan_document(arguments.input, hash_of_files(plan.packs), figures,
                                 {{"oversize", word_of(o.oversize)},
                                  {"max_items", o.max_samples},
                                  {"multiple", o.sample_multiple},
@@ -213,7 +213,7 @@ void run(pack_arguments const& arguments) {
   seconds spent;
   auto const& o = arguments.limits.options;
   auto const name = name_of(arguments.strategy);
-  auto const input = read_lengths(arguments.input.files, arguments.input.select);
+  auto const input = read_lengths(arguments.input);
   auto const several = !input.histogram() && input.measures() > 1;
   if (several && !name.several_measures)
     throw bad_input("--strategy " + std::string(name.word) +

@@ -147,7 +147,7 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
   (void)watch.lap();
   if (!arguments.out.empty())
     write_plan(arguments.out, pack_files(plan.packs),
-               text_of(plan_document(arguments.input.files, hash_of_files(plan.packs), json,
+               text_of(plan_document(arguments.input, hash_of_files(plan.packs), json,
                                      {{"oversize", word_of(o.oversize)},
                                       {"max_items", o.max_samples},
                                       {"pack_count_multiple", o.pack_count_multiple},

@@ -5,6 +5,7 @@
 #include "commands/model_options.hpp"
 #include "commands/options.hpp"
 #include "errors.hpp"
+#include "planning/model_setting.hpp"
 #include "report/plan_folder.hpp"
 
 #include <ballast/footprint/trainers.hpp>
@@ -320,6 +321,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     auto const searched = plan.levels.empty() && of.gpus->count() != 0;
     read_schedules(plan, searched);
     auto const& given = of.model_side;
+    if (plan.model_side.stored) take_stored(plan.model_side.setting, plan.on.model);
     if (auto& by = plan.model_side.setting; given.zero->count() == 0 && by.framework.count == ballast::tensor_count::megatron)
       by.spread.zero = ballast::trainer_named("megatron").zero;
     if (searched)

@@ -141,7 +141,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
                                  {"model", cost.model}};
   if (!cost.device.empty()) options["device"] = cost.device;
   if (plan.measures.empty()) figures["bound"] = to_string(plan.made.bound);
-  auto document = plan_document(arguments.input.files, hash_of_files(plan.made.steps.packs, plan.made.steps.table), figures, options);
+  auto document = plan_document(arguments.input, hash_of_files(plan.made.steps.packs, plan.made.steps.table), figures, options);
   document["pieces"] = pieces_json(plan.made.samples.pieces);
   return text_of(document);
 }
@@ -351,7 +351,7 @@ struct in_words_of {
 
 /// Reads samples of several measures.
 [[nodiscard]] measure_columns measures_within(plan_arguments const& arguments) {
-  auto const rows = read_lengths(arguments.input.files, arguments.input.select);
+  auto const rows = read_lengths(arguments.input);
   auto capacity = arguments.options.others;
   capacity.push_back(arguments.options.steps.capacity);
   refuse_oversize(rows, capacity, {.oversize = arguments.options.oversize}, "set-aside");

@@ -26,7 +26,7 @@ using device_table = ballast::device_table<>;
 
 [[nodiscard]] std::string plan_json(nlohmann::ordered_json const& figures, level_plan const& plan, device_table const& table,
                                     plan_arguments const& arguments, level_setup const& on) {
-  auto document = plan_document(arguments.input.files, hash_of_files(table.packs, table.table, table.level), figures,
+  auto document = plan_document(arguments.input, hash_of_files(table.packs, table.table, table.level), figures,
                                 {{"oversize", word_of(arguments.options.oversize)},
                                  {"seed", arguments.options.steps.seed},
                                  {"levels", arguments.levels},

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -176,7 +177,7 @@ struct described {
 }
 
 void run(stats_arguments const& arguments) {
-  auto const input = read_lengths(arguments.input.files, arguments.input.select);
+  auto const input = read_lengths(arguments.input);
   std::vector<described> all;
   if (input.histogram() || input.measures() == 1) {
     all.push_back(describe(to_histogram(input)));
@@ -184,15 +185,22 @@ void run(stats_arguments const& arguments) {
     measure_columns const columns(input);
     for (std::size_t m = 0; m < input.measures(); ++m) all.push_back(describe(columns.view().column(m)));
   }
+  auto const sources = sources_json(arguments.input);
   if (!arguments.json) {
     auto text = in_words(all);
     if (!input.skipped().empty()) text += "of length 0, left out  " + grouped(input.skipped_samples()) + "\n";
+    if (!sources.empty())
+      for (auto const& s : *arguments.input.sources)
+        text += counted(s.samples, "sample") + " of " + s.named + ", which has " +
+                counted(std::accumulate(s.rows.begin(), s.rows.end(), std::uint64_t{0}), "row") + " in " + counted(s.files.size(), "file") +
+                "\n";
     for (std::size_t m = 0; m < all.size(); ++m)
       text += "\n" + (all.size() == 1 ? "" : formatted("measure %zu\n", m + 1)) + picture_of(all[m], all.size() == 1 ? "tokens" : "sum");
     return write_standard_output(text);
   }
   nlohmann::ordered_json json{{"samples", all.front().samples}};
   if (!input.skipped().empty()) json["zero_length"] = input.skipped();
+  if (!sources.empty()) json["sources"] = sources;
   if (all.size() == 1) {
     json["tokens"] = all.front().sum;
     json.update(to_json(all.front()));

@@ -98,6 +98,9 @@ class json_oracle {
         std::vector<nlohmann::json const*> found;
         if (value.is_object()) find(value, "", field, found);
         if (found.size() != 1) return false;
+        if (found[0]->is_array() && !select_.turns)
+          for (auto const& turn : *found[0])
+            if (turn.is_object() && (turn.contains("role") || turn.contains("from"))) return false;
         auto const of = found[0]->is_array() ? static_cast<std::int64_t>(found[0]->size()) : length(*found[0]);
         if (!of || *of > largest_length - row.back()) return false;
         row.back() += *of;
@@ -251,6 +254,7 @@ class json_writer {
       {.measures = {{"2"}, {"1"}}, .fields = {}},
       {.measures = {}, .fields = {{"n", "a.b"}, {"c"}}, .histogram = false, .skip_zeros = true},
       {.measures = {}, .fields = {{"a.b"}}},
+      {.measures = {}, .fields = {{"n"}}, .histogram = false, .skip_zeros = false, .turns = true},
   };
   return asked[number % std::size(asked)];
 }

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <string>
 
-// The readers behind `check-config`, from memory: argument lines, YAML, JSON or TOML become a valid setting, rates or a calibration, or one
+// The readers behind `check`, from memory: argument lines, YAML, JSON or TOML become a valid setting, rates or a calibration, or one
 // sentence.
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {

@@ -2,6 +2,7 @@
 #include "planning/model_setting.hpp"
 
 #include "errors.hpp"
+#include "planning/sample_cost.hpp"
 #include "report/words.hpp"
 
 #include <nlohmann/json.hpp>
@@ -54,6 +55,18 @@ ballast::model_setting setting_for(ballast::model_setting by, std::uint64_t rank
   return by;
 }
 
+void take_stored(ballast::model_setting& by, std::string const& model) {
+  if (by.language.what == ballast::trained::all)
+    throw bad_input("--stored: whoever trains all weights has them in 16 bits; it is for --train none or lora:RANK");
+  if (by.language.quantised) throw bad_input("--stored: qlora says already how weights are in memory; use lora");
+  auto const stored = model_named(model).stored;
+  if (!stored) throw bad_input("--stored: " + printable(model) + " has no quantization_config");
+  if (!stored->weights)
+    throw bad_input("--stored: " + printable(model) + " is quantised by " + printable(stored->method) +
+                    ", of which it is not known what a weight takes");
+  by.language.stored = *stored->weights;
+}
+
 std::string in_words(ballast::model_setting const& by, std::optional<ballast::hidden_share> const& hidden) {
   auto const& spread = by.spread;
   auto text = "It assumes framework " + std::string(by.framework.name) + ", head loss " + to_string(by.loss) + ", optimiser " +
@@ -64,6 +77,7 @@ std::string in_words(ballast::model_setting const& by, std::optional<ballast::hi
   if (by.recompute_modules != ballast::feed_forward_modules)
     text += ", recomputable modules " + (by.recompute_modules.empty() ? "none" : to_string(by.recompute_modules));
   if (by.language.what != ballast::trained::all) text += ", trained " + in_words(by.language);
+  if (by.language.stored.bits > 0) text += ", weights as stored in " + in_words(by.language.stored);
   for (auto const& part : frozen_parts)
     if ((by.*part.is).what != ballast::trained::all) text += ", " + std::string(part.word) + " frozen";
   text += ", ZeRO stage " + std::to_string(spread.zero) + " over " + counted(static_cast<std::uint64_t>(spread.data), "device");
@@ -96,6 +110,7 @@ nlohmann::ordered_json to_json(ballast::model_setting const& by, std::optional<b
                               {"data", by.spread.data},
                               {"zero", by.spread.zero},
                               {"overlap", nullptr}};
+  if (by.language.stored.bits > 0) json["stored_bits"] = static_cast<double>(by.language.stored.bits) / 1000;
   for (auto const& part : frozen_parts)
     if ((by.*part.is).what != ballast::trained::all) json["freeze"].push_back(part.word);
   if (hidden) json["overlap"] = nlohmann::ordered_json::object();

@@ -60,6 +60,10 @@ inline constexpr exchange_kind exchange_kinds[] = {
 [[nodiscard]] ballast::model_setting setting_for(ballast::model_setting setting, std::uint64_t ranks, ballast::transformer const& model,
                                                  std::string const& name);
 
+/// --stored: matrices that are not trained are in memory as the model's file stores them. Throws bad_input where all are trained, or the
+/// file does not say what they take.
+void take_stored(ballast::model_setting& by, std::string const& model);
+
 /// What a plan assumes, in a sentence, with shares of exchanges that are hidden where they are given.
 [[nodiscard]] std::string in_words(ballast::model_setting const& by, std::optional<ballast::hidden_share> const& hidden);
 [[nodiscard]] nlohmann::ordered_json to_json(ballast::model_setting const& by, std::optional<ballast::hidden_share> const& hidden);

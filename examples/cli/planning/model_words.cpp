@@ -11,10 +11,7 @@
 
 namespace ballast_cli {
 
-namespace {
-
-/// "12 layers full, 36 linear".
-[[nodiscard]] std::string masks_in_words(ballast::transformer const& m) {
+std::string masks_in_words(ballast::transformer const& m) {
   auto const linear = m.linear.layers.count(m.layers);
   std::int64_t windowed = 0;
   for (std::int64_t l = 0; l < m.layers; ++l) windowed += m.window > 0 && m.windowed.contains(l) && !m.linear.layers.contains(l) ? 1 : 0;
@@ -29,8 +26,6 @@ namespace {
   add(linear, "linear");
   return text;
 }
-
-}  // namespace
 
 std::string in_words(model_shape const& shape, std::string const& name) {
   auto const& m = shape.language;

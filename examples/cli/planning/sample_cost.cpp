@@ -7,6 +7,7 @@
 #include "readers/json_document.hpp"
 #include "readers/kernel_rates.hpp"
 #include "readers/model_config.hpp"
+#include "readers/preset_names.hpp"
 #include "readers/timings.hpp"
 
 #include <ballast/core/checked.hpp>
@@ -43,10 +44,10 @@ template <class Presets>
   return at == presets.end() ? nullptr : &*at;
 }
 
-template <class Presets>
-[[nodiscard]] std::string names(Presets const& presets) {
+template <class Table>
+[[nodiscard]] std::string names(Table const& table) {
   std::string words;
-  for (auto const& p : presets) words += (words.empty() ? "" : ", ") + std::string(p.name);
+  for (auto const& t : table) words += (words.empty() ? "" : ", ") + std::string(t.name);
   return words;
 }
 
@@ -143,9 +144,7 @@ void timed_cost::take(ballast::coarse_cost const& cost) {
 
 std::string preset_or_file(std::string const& model) {
   std::error_code error;
-  auto const name = lower_case(model);
-  auto const known = find(ballast::transformer_presets, name) != nullptr || find(ballast::vision_language_presets, name) != nullptr;
-  return known && !std::filesystem::exists(model, error) ? name : model;
+  return std::filesystem::exists(model, error) ? model : preset_of(model).value_or(model);
 }
 
 named_model model_named(std::string const& model) {
@@ -154,11 +153,11 @@ named_model model_named(std::string const& model) {
   if (auto const* const preset = find(ballast::vision_language_presets, model))
     return {.language = preset->model.language, .images = preset->model};
   if (!std::filesystem::exists(model, error))
-    throw bad_input("--model " + printable(model) + ": there is no such file, and the presets are " + names(ballast::transformer_presets) +
-                    ", " + names(ballast::vision_language_presets) + did_you_mean(model, model_names()));
+    throw bad_input("--model " + printable(model) + ": there is no such file or preset; ballast models lists the presets" +
+                    did_you_mean(model, model_names()));
   file_bytes const bytes(model);
   auto const shape = read_model_config(bytes.view(), model);
-  named_model out{.language = shape.language, .images = {}, .no_images = shape.no_images};
+  named_model out{.language = shape.language, .images = {}, .stored = shape.stored, .no_images = shape.no_images};
   if (shape.images) out.images = {.vision = shape.images->tower, .projector = shape.images->projector, .language = shape.language};
   return out;
 }

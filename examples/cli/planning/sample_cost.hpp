@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "readers/quantization.hpp"
+
 #include <ballast/batching/coarse_cost.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/core/concepts.hpp>
@@ -59,6 +61,7 @@ static_assert(ballast::bounded_cost_model<timed_cost>);
 struct named_model {
   ballast::transformer language;
   std::optional<ballast::vision_language_model> images;  ///< with tower and projector; none: it reads tokens alone
+  std::optional<stored_format> stored = {};              ///< how its file stores weights, if they are quantised
   std::string no_images = {};                            ///< a sentence, if it reads images by a tower that is not known
 };
 /// What was given to --model, with a preset's name as it is written, unless there is a file of the given name.

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace ballast_cli {
@@ -41,7 +42,8 @@ constexpr std::array structural{
     "attention_bias", "attention_out_bias", "qkv_bias", "add_qkv_bias", "add_bias_linear", "mlp_bias", "use_bias", "bias", "lm_head_bias",
     "use_qk_norm", "qk_layernorm", "qk_norm", "attn_output_gate", "use_gated_attention", "sandwich_norm", "post_layer_norm",
     "apply_residual_connection_post_layernorm", "parallel_attn", "use_parallel_residual", "num_ln_in_parallel_attn",
-    "new_decoder_architecture", "pruned_heads", "tie_word_embeddings"};
+    "new_decoder_architecture", "pruned_heads", "tie_word_embeddings", "word_embed_proj_dim", "use_cla", "block_configs", "sparse_config",
+    "num_loops"};
 
 /// Whether a value says that a model has no such thing.
 [[nodiscard]] bool is_none(nlohmann::json const& value) {
@@ -56,7 +58,19 @@ nlohmann::json const* config_fields::find(char const* key) {
   return found == object_.end() ? nullptr : &*found;
 }
 
+std::optional<config_fields> config_fields::part(char const* key) {
+  auto const* const found = find(key);
+  if (found == nullptr || found->is_null()) return std::nullopt;
+  if (!found->is_object()) refuse(key, "must be an object");
+  return config_fields(*found, file_);
+}
+
 std::int64_t config_fields::whole(char const* key, nlohmann::json const& value) const {
+  if (value.is_array() && !value.empty() && value.front().is_number()) {
+    if (std::any_of(value.begin(), value.end(), [&](auto const& each) { return each != value.front(); }))
+      refuse(key, "differs between layers, which is not modelled");
+    return whole(key, value.front());
+  }
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > (std::uint64_t{1} << 30))
     refuse(key, "must be a whole number up to 2^30");
   return value.get<std::int64_t>();
@@ -87,7 +101,8 @@ bool config_fields::flag(char const* key, bool otherwise) {
   auto const* const found = find(key);
   if (found != nullptr && found->is_boolean()) return found->get<bool>();
   if (found != nullptr && !found->is_null()) refuse(key, "must be true or false");
-  if (otherwise) defaults_.push_back(std::string(key) + " = true");
+  if (auto said = std::string(key) + " = true"; otherwise && std::find(defaults_.begin(), defaults_.end(), said) == defaults_.end())
+    defaults_.push_back(std::move(said));
   return otherwise;
 }
 
@@ -117,6 +132,13 @@ std::optional<std::vector<std::string>> config_fields::words(char const* key) {
     out.push_back(value.get<std::string>());
   }
   return out;
+}
+
+std::optional<std::int64_t> config_fields::members(char const* key) {
+  auto const* const found = find(key);
+  if (found == nullptr || found->is_null()) return std::nullopt;
+  if (!found->is_object()) refuse(key, "must be an object");
+  return static_cast<std::int64_t>(found->size());
 }
 
 void config_fields::pass_over(names keys) {

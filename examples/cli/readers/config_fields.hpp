@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ballast_cli {
@@ -23,7 +24,11 @@ class config_fields {
 
   /// Whether the file has a field that is not null.
   [[nodiscard]] bool has(char const* key);
-  /// A number up to 2^30, if the file has it.
+  /// A field as it stands; null without it.
+  [[nodiscard]] nlohmann::json const* find(char const* key);
+  /// The fields of an object inside this one, if the file has it. They are not searched for structural fields.
+  [[nodiscard]] std::optional<config_fields> part(char const* key);
+  /// A number up to 2^30, if the file has it. A list with an entry for each layer is a number if all are equal.
   [[nodiscard]] std::optional<std::int64_t> number(names keys);
   /// A number; without the field `otherwise`, the default of the class, which is noted. Null is `null`, or the default.
   [[nodiscard]] std::int64_t number(names keys, std::int64_t otherwise, std::optional<std::int64_t> null = std::nullopt);
@@ -34,6 +39,8 @@ class config_fields {
   /// A list of numbers or of words; none without the field.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> numbers(char const* key);
   [[nodiscard]] std::optional<std::vector<std::string>> words(char const* key);
+  /// Number of entries of an object; none without the field.
+  [[nodiscard]] std::optional<std::int64_t> members(char const* key);
   /// Says that a field has no bearing on the shape.
   void pass_over(names keys);
 
@@ -45,7 +52,6 @@ class config_fields {
   void refuse_others(std::string_view family) const;
 
  private:
-  [[nodiscard]] nlohmann::json const* find(char const* key);
   [[nodiscard]] std::int64_t whole(char const* key, nlohmann::json const& value) const;
 
   nlohmann::json const& object_;

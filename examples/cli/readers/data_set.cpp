@@ -80,7 +80,7 @@ void refuse_oversize(table const& input, std::span<std::int64_t const> capacity,
 
 sample_lengths::sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy,
                                std::int64_t multiple)
-    : rows_(read_lengths(input.files, input.select)) {
+    : rows_(read_lengths(input)) {
   require_one_measure(rows_, command);
   refuse_oversize(rows_, std::array{longest}, {.sample_multiple = multiple, .oversize = policy}, "set-aside, truncate or split");
   counts_ = to_histogram(rows_);

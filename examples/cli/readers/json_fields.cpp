@@ -30,6 +30,8 @@ bool field_scan::operator()(std::string_view text, std::vector<std::optional<std
   found_ = &found;
   path_.clear();
   keys_.clear();
+  turns_at_ = 0;
+  conversation_ = false;
   blanks();
   if (!at('{') || !object(0, true)) return false;
   blanks();
@@ -52,6 +54,7 @@ bool field_scan::object(std::size_t depth, bool matching) {
       auto const opened = keys_.begin() + static_cast<std::ptrdiff_t>(first_key);
       if (std::find(opened, keys_.end(), key) != keys_.end()) return false;
       keys_.push_back(key);
+      conversation_ = conversation_ || (depth == turns_at_ && depth != 0 && is_key_of_turn(key));
       blanks();
       if (!take(':')) return false;
       blanks();
@@ -87,7 +90,10 @@ bool field_scan::member(std::size_t depth, bool matching) {
 bool field_scan::wanted_value(std::size_t depth, std::optional<std::int64_t>& to) {
   std::int64_t read = 0;
   if (at('[')) {
-    if (!array(depth + 1, read)) return false;
+    turns_at_ = fields_.turns ? 0 : depth + 2;
+    auto const valid = array(depth + 1, read);
+    turns_at_ = 0;
+    if (!valid || conversation_) return false;
   } else {
     auto const* const first = p_;
     for (; p_ != end_ && is_digit(*p_); ++p_)

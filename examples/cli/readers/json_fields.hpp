@@ -20,9 +20,10 @@ struct wanted_fields {
   std::vector<std::string> names;
   std::vector<std::vector<std::size_t>> measures;  ///< the numbers of the fields that each measure adds
   bool zeros = false;                              ///< whether a field may be 0
+  bool turns = false;                              ///< whether the turns of a conversation are counted
   std::size_t deepest = 0;                         ///< dots in the name that has most
 
-  explicit wanted_fields(selection const& select) : option(select.fields.empty() ? "--columns" : "--field") {
+  explicit wanted_fields(selection const& select) : option(select.fields.empty() ? "--columns" : "--field"), turns(select.turns) {
     for (auto const& sum : select.fields.empty() ? select.measures : select.fields) {
       measures.emplace_back();
       for (auto const& key : sum) {
@@ -38,6 +39,9 @@ struct wanted_fields {
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), key) - names.begin());
   }
 };
+
+/// Whether this key of an entry says that the entries are the turns of a conversation.
+[[nodiscard]] inline bool is_key_of_turn(std::string_view key) { return key == "role" || key == "from"; }
 
 /// Reads fields of JSON objects, a line each. It knows the usual case, and leaves all others, each fault too, to a complete parser.
 class field_scan {
@@ -71,6 +75,8 @@ class field_scan {
   char const* end_ = nullptr;
   std::string path_;                    // of the object that is read, with a dot behind it; empty for the outermost
   std::vector<std::string_view> keys_;  // of all open objects
+  std::size_t turns_at_ = 0;            // depth of the entries of an array that is counted, or 0
+  bool conversation_ = false;           // whether one of them is a turn, which is not counted
 };
 
 }  // namespace ballast_cli

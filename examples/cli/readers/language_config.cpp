@@ -2,6 +2,8 @@
 #include "readers/language_config.hpp"
 
 #include "errors.hpp"
+#include "readers/language_blocks.hpp"
+#include "readers/language_table.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,134 +11,12 @@
 #include <iterator>
 #include <utility>
 
-// Families of language models, by `model_type`. Defaults are those of the classes in Hugging Face transformers 5.23; InternLM2, Kimi K2 and
+// Families of language models, by `model_type`. Defaults are those of the classes in Hugging Face transformers 5.24; InternLM2, Kimi K2 and
 // the first ChatGLM have classes of their own beside their weights.
 
 namespace ballast_cli {
 
 namespace {
-
-using ballast::layer_set;
-using ballast::transformer;
-
-// ---- masks
-
-/// What a layer of a family sees unless `layer_types` says otherwise.
-enum class mask : std::uint8_t { full, sliding, chunked, linear };
-
-[[nodiscard]] std::string_view word_of(mask of) {
-  constexpr std::string_view words[]{"full_attention", "sliding_attention", "chunked_attention", "linear_attention"};
-  return words[static_cast<std::size_t>(of)];
-}
-
-[[nodiscard]] mask mask_of(config_fields const& in, std::string const& word) {
-  for (auto const m : {mask::full, mask::sliding, mask::chunked, mask::linear})
-    if (word == word_of(m)) return m;
-  if (word == "attention") return mask::full;  // the word of older files
-  in.refuse("layer_types", "says " + printable(word) + ", which cannot be priced");
-}
-
-/// Gives each layer its mask: that of `layer_types`, or else `otherwise(layer)`. `other` is the only kind that the family has beside full
-/// attention; `reads` says whether its class reads the list, or only may agree with it.
-template <class Rule>
-void set_masks(transformer& model, config_fields& in, mask other, bool reads, Rule const& otherwise) {
-  auto const types = in.words("layer_types");
-  if (types && static_cast<std::int64_t>(types->size()) != model.layers)
-    in.refuse("layer_types", "must have an entry for each of " + std::to_string(model.layers) + " layers");
-  layer_set with, all;
-  for (std::int64_t l = 0; l < (std::min)(model.layers, layer_set::most); ++l) {
-    auto const usual = otherwise(l) ? other : mask::full;
-    auto const is = types ? mask_of(in, (*types)[static_cast<std::size_t>(l)]) : usual;
-    if (is != usual && !reads)
-      in.refuse("layer_types", "says " + std::string(word_of(is)) + " where the class of this model, which does not read it, has " +
-                                   std::string(word_of(usual)));
-    if (is != mask::full && is != other) in.refuse("layer_types", "says " + std::string(word_of(is)) + ", which this family does not have");
-    all.add(l);
-    if (is != mask::full) with.add(l);
-  }
-  auto const none = with == layer_set();
-  if (other == mask::linear) {
-    model.linear.layers = with;
-    return;
-  }
-  if (!none && model.window == 0)
-    in.refuse("layer_types", std::string("needs ") + (other == mask::chunked ? "attention_chunk_size" : "sliding_window"));
-  if (none) model.window = 0;
-  model.windowed = none || with == all ? layer_set::all() : with;
-  model.chunked = !none && other == mask::chunked;
-}
-constexpr auto never = [](std::int64_t) { return false; };
-constexpr auto always = [](std::int64_t) { return true; };
-
-/// A window of `sliding_window` tokens, the own one included; null is none.
-template <class Rule>
-void set_window(transformer& model, config_fields& in, std::int64_t usual, bool reads, Rule const& slides) {
-  model.window = usual > 0 ? in.number({"sliding_window"}, usual, 0) : in.number({"sliding_window"}).value_or(0);
-  auto const any = model.window > 0;
-  set_masks(model, in, mask::sliding, reads, [&](std::int64_t l) { return any && slides(l); });
-}
-/// Qwen's `use_sliding_window`, without which the window is void.
-template <class Rule>
-void set_optional_window(transformer& model, config_fields& in, bool reads, std::int64_t usual_first, Rule const& slides) {
-  if (in.flag("use_sliding_window", false)) {
-    auto const first = in.number({"max_window_layers"}, usual_first);
-    return set_window(model, in, 4096, reads, [&](std::int64_t l) { return slides(l, first); });
-  }
-  in.pass_over({"sliding_window", "max_window_layers"});
-  set_masks(model, in, mask::sliding, reads, never);
-}
-
-// ---- blocks
-
-/// One switch for the biases of queries, keys, values and the output.
-void set_attention_bias(transformer& model, config_fields& in, bool usual = false) {
-  model.qkv_bias = model.output_bias = in.flag("attention_bias", usual);
-}
-void add_head_norms(transformer& model) { model.qk_norm = 2 * model.head_width; }
-
-/// Numbers of experts under the names that files give them. A class without a default for those that a token visits gives 0.
-void set_experts(transformer& model, config_fields& in, std::int64_t experts, std::int64_t active) {
-  model.experts = in.number({"num_local_experts", "num_experts", "n_routed_experts"}, experts, 0);
-  if (model.experts == 0) return in.pass_over({"num_experts_per_tok", "experts_per_token"});
-  if (active == 0 && !in.has("num_experts_per_tok")) in.refuse("num_experts_per_tok", "has no default");
-  model.active_experts = in.number({"num_experts_per_tok", "experts_per_token"}, active);
-}
-/// Mixtral and its like: every layer has experts, of the width of `intermediate_size`.
-void set_experts_everywhere(transformer& model, config_fields& in, std::int64_t experts, std::int64_t active) {
-  set_experts(model, in, experts, active);
-  model.expert_ffn = std::exchange(model.ffn, 0);
-}
-/// Qwen: experts in every `decoder_sparse_step`-th layer that is not in `mlp_only_layers`.
-void set_sparse_experts(transformer& model, config_fields& in, std::int64_t experts, std::int64_t active, std::int64_t width) {
-  set_experts(model, in, experts, active);
-  model.expert_ffn = in.number({"moe_intermediate_size"}, width);
-  auto const step = in.number({"decoder_sparse_step"}).value_or(1);
-  if (step == 0) in.refuse("decoder_sparse_step", "must be positive");
-  auto dense = ~layer_set::every(step);
-  for (auto const l : in.numbers("mlp_only_layers").value_or(std::vector<std::int64_t>{}))
-    if (l < layer_set::most) dense.add(l);
-  model.expert_layers = ~dense;
-}
-/// DeepSeek and GLM: experts from a layer on, and shared ones.
-void set_late_experts(transformer& model, config_fields& in, std::int64_t experts, std::int64_t active, std::int64_t width,
-                      std::int64_t shared, std::int64_t first) {
-  set_experts(model, in, experts, active);
-  model.expert_ffn = in.number({"moe_intermediate_size"}, width);
-  model.shared_ffn = in.number({"n_shared_experts"}, shared, 0) * model.expert_ffn;
-  first = in.number({"first_k_dense_replace"}, first, 0);
-  auto const period = in.number({"moe_layer_freq"}).value_or(1);
-  if (period == 0) in.refuse("moe_layer_freq", "must be positive");
-  model.expert_layers = layer_set::from(first);
-  if (period > 1) {
-    model.expert_layers = {};
-    for (std::int64_t l = 0; l < layer_set::most; l += period)
-      if (l >= first) model.expert_layers.add(l);
-  }
-}
-void set_shared_expert(transformer& model, config_fields& in, std::int64_t width) {
-  model.shared_ffn = in.number({"shared_expert_intermediate_size"}, width, 0);
-  model.shared_gate = true;
-}
 
 // ---- families
 
@@ -236,13 +116,17 @@ void add_qwen3_5_moe(transformer& model, config_fields& in) {
   model.expert_ffn = in.number({"moe_intermediate_size"}, 512);
   set_shared_expert(model, in, 512);
 }
-void set_latent_attention(transformer& model, config_fields& in) {
+/// Defaults of a class with latent attention; those of DeepSeek.
+struct latent_widths {
+  std::int64_t kv_rank = 512, q_rank = 1536, rope = 64, other = 128, value = 128;
+};
+void set_latent_attention(transformer& model, config_fields& in, latent_widths const& usual = {}) {
   if (in.flag("attention_bias", false)) in.refuse("attention_bias", "is not modelled with latent attention");
-  model.kv_rank = in.number({"kv_lora_rank"}, 512);
-  model.q_rank = in.number({"q_lora_rank"}, 1536, 0);
-  model.rope_width = in.number({"qk_rope_head_dim"}, 64);
-  model.head_width = in.number({"qk_nope_head_dim"}, 128) + model.rope_width;
-  model.v_width = in.number({"v_head_dim"}, 128);
+  model.kv_rank = in.number({"kv_lora_rank"}, usual.kv_rank);
+  model.q_rank = in.number({"q_lora_rank"}, usual.q_rank, 0);
+  model.rope_width = in.number({"qk_rope_head_dim"}, usual.rope);
+  model.head_width = in.number({"qk_nope_head_dim"}, usual.other) + model.rope_width;
+  model.v_width = in.number({"v_head_dim"}, usual.value);
   model.kv_heads = model.query_heads;
   if (model.kv_rank == 0) in.refuse("kv_lora_rank", "must be positive");
   set_masks(model, in, mask::sliding, false, never);
@@ -257,6 +141,21 @@ void add_deepseek_v3(transformer& model, config_fields& in) {
   set_late_experts(model, in, 256, 8, 2048, 1, 3);
   auto const how = in.text("topk_method");
   model.router_bias = how.empty() || how == "noaux_tc";
+}
+void add_glm4_moe_lite(transformer& model, config_fields& in) {
+  set_latent_attention(model, in, {.q_rank = 768, .other = 192, .value = 256});
+  set_late_experts(model, in, 64, 4, 1536, 1, 1);
+  model.router_bias = true;
+}
+void add_mistral4(transformer& model, config_fields& in) {
+  set_latent_attention(model, in, {.kv_rank = 256, .q_rank = 1024, .other = 64});
+  set_late_experts(model, in, 128, 4, 2048, 1, 0);
+}
+void add_minicpm3(transformer& model, config_fields& in) {
+  set_latent_attention(
+      model, in,
+      {.kv_rank = 256, .q_rank = 768, .rope = 32, .other = 64, .value = model.hidden / (std::max)(std::int64_t{1}, model.query_heads)});
+  model.ffn_bias = in.flag("mlp_bias", false);
 }
 void refuse_both_ways(config_fields& in) {
   if (in.flag("use_bidirectional_attention", false)) in.refuse("use_bidirectional_attention", "is not modelled");
@@ -292,13 +191,21 @@ void add_glm4(transformer& model, config_fields& in) {
   add_glm(model, in);
   model.norms = 4;
 }
-void add_glm4_moe(transformer& model, config_fields& in) {
-  model.qkv_bias = in.flag("attention_bias", false);
+void add_glm4v(transformer& model, config_fields& in) {
+  model.qkv_bias = true;  // there is no field for it
+  in.pass_over({"attention_bias"});
+  model.norms = 4;
+  set_masks(model, in, mask::sliding, false, never);
+}
+void add_glm4_moe_of(transformer& model, config_fields& in, bool bias) {
+  model.qkv_bias = in.flag("attention_bias", bias);
   if (in.flag("use_qk_norm", false)) add_head_norms(model);
   set_late_experts(model, in, 128, 8, 1408, 1, 1);
   model.router_bias = true;
   set_masks(model, in, mask::sliding, false, never);
 }
+void add_glm4_moe(transformer& model, config_fields& in) { add_glm4_moe_of(model, in, false); }
+void add_glm4v_moe(transformer& model, config_fields& in) { add_glm4_moe_of(model, in, true); }
 void add_chatglm(transformer& model, config_fields& in) {
   model.vocabulary = in.number({"padded_vocab_size"}).value_or(model.vocabulary);
   model.qkv_bias = in.flag("add_qkv_bias", false);
@@ -349,18 +256,6 @@ void add_internlm2(transformer& model, config_fields& in) {
   set_masks(model, in, mask::sliding, false, never);
 }
 
-/// One class: its defaults, and what it has beside the fields that all have.
-struct language_family {
-  std::string_view name;
-  std::int64_t layers, hidden, query_heads;
-  std::int64_t kv_heads;    ///< 0: as many as query heads
-  std::int64_t head_width;  ///< 0: `hidden / query_heads`
-  std::int64_t ffn;         ///< 0: the class has another field for it
-  std::int64_t vocabulary;
-  void (*add)(transformer&, config_fields&);
-  bool tied = false;
-};
-
 constexpr language_family families[]{
     {"llama", 32, 4096, 32, 0, 0, 11008, 32000, add_llama},
     {"llama4_text", 48, 5120, 40, 8, 128, 8192, 202048, add_llama4},
@@ -378,9 +273,14 @@ constexpr language_family families[]{
     {"qwen3_5_moe_text", 40, 2048, 16, 2, 256, 0, 248320, add_qwen3_5_moe},
     {"qwen3_vl_text", 32, 4096, 32, 32, 128, 22016, 151936, add_qwen3},
     {"qwen3_vl_moe_text", 24, 2048, 16, 16, 0, 5632, 151936, add_qwen3_vl_moe, true},
+    {"qwen2_5_omni_text", 28, 3584, 28, 4, 0, 18944, 152064, add_qwen2_vl},
+    {"qwen3_omni_moe_text", 28, 2048, 28, 4, 0, 18944, 3584, add_qwen3_moe},
     {"deepseek_v2", 32, 4096, 32, 0, 0, 11008, 102400, add_deepseek_v2},
     {"deepseek_v3", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v3},
     {"kimi_k2", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v3},
+    {"glm4_moe_lite", 47, 2048, 20, 20, 0, 10240, 154880, add_glm4_moe_lite},
+    {"mistral4", 36, 4096, 32, 32, 0, 12288, 131072, add_mistral4},
+    {"minicpm3", 62, 2560, 40, 40, 0, 6400, 73448, add_minicpm3, true},
     {"gemma2", 26, 2304, 8, 4, 256, 9216, 256000, add_gemma2, true},
     {"gemma3_text", 26, 2304, 8, 4, 256, 9216, 262208, add_gemma3, true},
     {"phi3", 32, 3072, 32, 0, 0, 8192, 32064, add_phi3},
@@ -388,6 +288,8 @@ constexpr language_family families[]{
     {"glm", 40, 4096, 32, 2, 128, 13696, 151552, add_glm},
     {"glm4", 40, 4096, 32, 2, 128, 13696, 151552, add_glm4},
     {"glm4_moe", 46, 4096, 96, 8, 0, 10944, 151552, add_glm4_moe},
+    {"glm4v_text", 40, 4096, 32, 2, 0, 13696, 151552, add_glm4v},
+    {"glm4v_moe_text", 46, 4096, 96, 8, 0, 10944, 151424, add_glm4v_moe},
     {"chatglm", 28, 4096, 32, 1, 128, 13696, 65024, add_chatglm},
     {"gpt_oss", 36, 2880, 64, 8, 64, 2880, 201088, add_gpt_oss},
     {"olmo2", 32, 4096, 32, 0, 0, 11008, 50304, add_olmo2},
@@ -401,22 +303,29 @@ constexpr language_family families[]{
   auto const at = std::find_if(std::begin(families), std::end(families), [&](auto const& f) { return f.name == name; });
   return at == std::end(families) ? nullptr : &*at;
 }
+[[nodiscard]] plain_family const* plain_family_named(std::string_view name) {
+  auto const rows = plain_families();
+  auto const at = std::find_if(rows.begin(), rows.end(), [&](auto const& f) { return f.sizes.name == name; });
+  return at == rows.end() ? nullptr : &*at;
+}
 
 }  // namespace
 
-bool is_language_family(std::string_view family) { return family_named(family) != nullptr; }
+bool is_language_family(std::string_view family) { return family_named(family) != nullptr || plain_family_named(family) != nullptr; }
 
 std::string language_families() {
   std::string words;
   for (auto const& f : families) words += (words.empty() ? "" : ", ") + std::string(f.name);
+  for (auto const& f : plain_families()) words += ", " + std::string(f.sizes.name);
   return words;
 }
 
 transformer read_language_config(config_fields& in, std::string_view name, std::optional<bool> tied) {
-  auto const& family = *family_named(name);
-  transformer model{.layers = in.number({"num_hidden_layers", "n_layer", "num_layers"}, family.layers),
-                    .hidden = in.number({"hidden_size", "n_embd", "n_embed"}, family.hidden),
-                    .query_heads = in.number({"num_attention_heads", "n_head"}, family.query_heads)};
+  auto const* const row = plain_family_named(name);
+  auto const& family = row != nullptr ? row->sizes : *family_named(name);
+  transformer model{.layers = in.number({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, family.layers),
+                    .hidden = in.number({"hidden_size", "n_embd", "n_embed", "d_model"}, family.hidden),
+                    .query_heads = in.number({"num_attention_heads", "n_head", "n_heads", "num_heads"}, family.query_heads)};
   config_fields::names const kv_heads{"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"};
   model.kv_heads =
       family.kv_heads > 0 ? in.number(kv_heads, family.kv_heads, model.query_heads) : in.number(kv_heads).value_or(model.query_heads);
@@ -431,7 +340,10 @@ transformer read_language_config(config_fields& in, std::string_view name, std::
     tied = in.flag("tie_word_embeddings", family.tied);
   model.tied = *tied;
   in.pass_over({"num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers"});  // weights of training, not of the class
-  family.add(model, in);
+  if (row != nullptr)
+    add_columns(*row, model, in);
+  else
+    family.add(model, in);
   if (model.experts > 0 && model.expert_layers.count(model.layers) == model.layers) model.ffn = 0;  // no layer uses it
   if (model.experts == 0) model.expert_layers = layer_set::all();
   in.refuse_others(name);

@@ -4,6 +4,7 @@
 #include "nearest.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/npy.hpp"
+#include "readers/sources.hpp"
 #include "report/words.hpp"
 
 #include <algorithm>
@@ -21,6 +22,24 @@ void for_each_part(std::string_view text, char separator, Visit const& visit) {
     visit(text.substr(at, stop - at));
     at = stop + 1;
   }
+}
+
+/// Throws for a file whose form only the Python package reads, or that holds no lengths.
+void refuse_other_forms(std::string_view bytes, std::string const& shown) {
+  constexpr std::size_t tar_magic = 257;
+  auto const what = bytes.starts_with("PAR1")                                                ? "a Parquet file"
+                    : bytes.starts_with("ARROW1")                                            ? "an Arrow file"
+                    : bytes.starts_with("FEA1")                                              ? "a Feather file"
+                    : bytes.starts_with("\xff\xff\xff\xff")                                  ? "an Arrow stream"
+                    : bytes.starts_with("\x28\xb5\x2f\xfd")                                  ? "compressed by zstd"
+                    : bytes.substr((std::min)(tar_magic, bytes.size())).starts_with("ustar") ? "a tar file, perhaps a shard of WebDataset"
+                                                                                             : "";
+  if (*what != '\0')
+    throw bad_input(shown + ": is " + what +
+                    ", which python -m ballast reads; write that in place of ballast, with --field NAME for a column");
+  if (bytes.starts_with("TNTIDX")) throw bad_input(shown + ": is an index of fairseq's old form; tokenize the data again for Megatron");
+  if (shown.ends_with(".bin") && bytes.find('\0') != std::string_view::npos)
+    throw bad_input(shown + ": holds tokens and not their lengths; those are in the .idx file beside it");
 }
 
 }  // namespace
@@ -59,7 +78,17 @@ std::string table::place(source const& f, std::uint64_t number) {
 
 std::string table::place(std::uint64_t number) const { return place(files_.back(), number); }
 
+void table::take_rows(std::vector<std::size_t> rows) {
+  std::vector<std::int64_t> values;
+  values.reserve(rows.size() * measures_);
+  for (auto const row : rows)
+    for (std::size_t m = 0; m < measures_; ++m) values.push_back(values_[row * measures_ + m]);
+  values_ = std::move(values);
+  taken_ = std::move(rows);
+}
+
 std::string table::where(std::size_t row) const {
+  if (!taken_.empty()) row = taken_[row];
   auto const after = std::upper_bound(marks_.begin(), marks_.end(), row, [](std::size_t r, mark const& m) { return r < m.first_row; });
   auto const& m = *(after - 1);
   return place(files_[m.file], m.number + (row - m.first_row));
@@ -126,8 +155,11 @@ void append_lengths(table& out, std::string_view bytes, std::string const& name,
   auto const rows = out.rows();
   std::string unpacked;
   if (is_gzip(bytes)) bytes = unpacked = gunzip(bytes, shown);
+  refuse_other_forms(bytes, shown);
   if (is_npy(bytes)) {
     append_npy(out, bytes, shown, select);
+  } else if (bytes.starts_with("MMIDIDX")) {
+    append_megatron_index(out, bytes, shown, select);
   } else {
     if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);  // a byte order mark
     auto const first = bytes.find_first_not_of(" \t\r\n");
@@ -140,15 +172,13 @@ void append_lengths(table& out, std::string_view bytes, std::string const& name,
     throw bad_input(shown + (out.skipped().empty() ? ": there are no lengths in it" : ": there are no lengths in it but 0"));
 }
 
-table read_lengths(std::vector<std::string> const& files, selection const& select) {
+table read_lengths(input_arguments const& input) {
+  auto const& select = input.select;
   auto const measures = select.asked() + (select.histogram ? 1 : 0);
   if (select.histogram && !select.measures.empty() && select.measures.size() != 2)
     throw bad_input("--columns of a histogram names two columns, as in --columns length,count");
   table out(measures, select.histogram);
-  for (auto const& name : files) {
-    file_bytes const bytes(name);
-    append_lengths(out, bytes.view(), name, select);
-  }
+  read_sources(out, input);
   auto const& v = out.values();
   for (std::size_t m = 0; m < (select.histogram ? 1 : measures); ++m) {
     auto left = static_cast<std::size_t>(largest_length);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ struct selection {
   std::vector<std::vector<std::string>> fields;
   bool histogram = false;   ///< the measures are a length and how many samples have it
   bool skip_zeros = false;  ///< rows of length 0 are left out, and counted; otherwise they are bad input
+  bool turns = false;       ///< a field that is a conversation counts as its turns; otherwise it is bad input
 
   /// How many measures are asked for; a histogram has one, and its counts.
   [[nodiscard]] std::size_t asked() const noexcept {
@@ -29,10 +31,24 @@ struct selection {
   }
 };
 
+/// What was read of one FILE: of one file, or of all that match a pattern.
+struct source {
+  std::string named;                      ///< as it was given
+  std::vector<std::string> files;         ///< in the order in which they were read
+  std::vector<std::uint64_t> rows;        ///< of each file
+  std::uint64_t samples = 0;              ///< of these rows in an epoch
+  std::uint64_t passes = 1;               ///< how often all rows are samples, one pass behind the other
+  std::vector<std::uint64_t> again = {};  ///< rows that are samples once more behind these passes, ascending
+};
+
 /// Files of lengths, which are one data set, and what is read of them.
 struct input_arguments {
-  std::vector<std::string> files;
+  std::vector<std::string> files;  ///< or patterns, as in data-*.jsonl
   selection select;
+  std::vector<std::string> stand_ins = {};  ///< FILE=LENGTHS: where the lengths of a file are that is not read itself
+  std::vector<std::uint64_t> weights = {};  ///< of each of `files`, in millionths; empty: each row is one sample
+  std::uint64_t weights_seed = 0;           ///< which rows are samples once more
+  std::shared_ptr<std::vector<source>> sources = std::make_shared<std::vector<source>>();  ///< what `read_lengths` read
 };
 
 /// Parses "1+2" (one measure, the sum of two columns) or "2,1" (two measures), of --columns or --field. Throws bad_input.
@@ -74,6 +90,8 @@ class table {
   void reserve_rows(std::size_t more) { values_.reserve(values_.size() + more * measures_); }
   /// Takes the last row back, whose length is 0, and remembers it.
   void skip_row();
+  /// Makes a table of some of the rows, in this order.
+  void take_rows(std::vector<std::size_t> rows);
   /// Rows that were left out because their length is 0, as they would be numbered from 0 with all others.
   [[nodiscard]] std::vector<std::uint64_t> const& skipped() const noexcept { return skipped_; }
   /// How many samples these rows are: of a histogram, the sum of their counts.
@@ -100,6 +118,7 @@ class table {
   std::vector<std::uint64_t> skipped_;
   std::uint64_t skipped_samples_ = 0;
   std::string first_skipped_;
+  std::vector<std::size_t> taken_;  // which row that was read each row is; empty: all, in their order
 };
 
 /// Columns by position, from names or numbers; `names` is empty where the file has no header. Throws bad_input, naming `file`.
@@ -145,9 +164,10 @@ void append_lengths(table& out, std::string_view bytes, std::string const& name,
 void append_text(table& out, std::string_view bytes, std::string const& name, selection const& select);
 void append_json(table& out, std::string_view bytes, std::string const& name, selection const& select);
 void append_npy(table& out, std::string_view bytes, std::string const& name, selection const& select);
+void append_megatron_index(table& out, std::string_view bytes, std::string const& name, selection const& select);
 
-/// Reads several files as one data set. Says on standard error how many rows of length 0 were left out, if that is asked. Throws bad_input,
-/// also where the sum of all lengths is 2^63 or more.
-[[nodiscard]] table read_lengths(std::vector<std::string> const& files, selection const& select);
+/// Reads several files as one data set, and sets what `input` says of its sources. Says on standard error how many rows of length 0 were
+/// left out, if that is asked. Throws bad_input, also where the sum of all lengths is 2^63 or more.
+[[nodiscard]] table read_lengths(input_arguments const& input);
 
 }  // namespace ballast_cli

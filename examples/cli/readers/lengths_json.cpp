@@ -35,7 +35,11 @@ class collector {
     std::int64_t value = 0;
     return read_whole(text, value) ? whole(value) : other(text);
   }
-  bool string(std::string const& text) { return other("\"" + text + "\""); }
+  bool string(std::string const& text) {
+    if (wanted() && text.find_first_not_of("0123456789.+-") != std::string::npos)
+      throw bad_input(not_a_value(place(), "\"" + text + "\"", kind()).what() + by_tokenizer());
+    return other("\"" + text + "\"");
+  }
   bool binary(std::vector<std::uint8_t> const&) { return other("binary data"); }
   bool start_array(std::size_t) {
     if (depth_ < entries_at_) return ++depth_, true;  // the array of all entries
@@ -78,6 +82,10 @@ class collector {
   }
   bool key(std::string const& name) {
     keys_.add(name);
+    if (!fields_.turns && counted_at_ >= 0 && depth_ == counted_at_ + 1 && is_key_of_turn(name)) {
+      at_ = counted_field_;
+      throw bad_input(place() + ": " + printable(fields_.names[at_]) + " is a conversation; --turns counts its turns" + by_tokenizer());
+    }
     path_.resize(starts_.back());
     path_ += name;
     at_ = fields_.names.size();
@@ -106,6 +114,12 @@ class collector {
  private:
   [[nodiscard]] std::string place() const { return out_.place(number_); }
   [[nodiscard]] bool wanted() const { return depth_ > entries_at_ && arrays_ == 0 && at_ < fields_.names.size(); }
+  [[nodiscard]] value_kind kind() const { return fields_.zeros ? value_kind::measure : value_kind::length; }
+  /// How the tokens of the field `at_` are counted.
+  [[nodiscard]] std::string by_tokenizer() const {
+    return "; python -m ballast, in place of ballast, counts its tokens by --tokenizer tokenizer.json --text-field " +
+           printable(fields_.names[at_]);
+  }
   bool whole(std::int64_t value) {
     if (depth_ == entries_at_) {
       if (!fields_.names.empty()) throw bad_input(place() + ": a number where " + fields_.option + " expects objects");
@@ -126,7 +140,7 @@ class collector {
   }
   /// A value that is not a length: a fault where a length is wanted, of no interest elsewhere.
   bool other(std::string const& shown) {
-    if (depth_ == entries_at_ || wanted()) throw not_a_value(place(), shown, fields_.zeros ? value_kind::measure : value_kind::length);
+    if (depth_ == entries_at_ || wanted()) throw not_a_value(place(), shown, kind());
     count();
     return true;
   }

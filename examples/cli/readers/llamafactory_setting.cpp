@@ -310,7 +310,7 @@ class llamafactory_importer {
   return out;
 }
 
-constexpr std::string_view own_keys[]{"finetuning_type", "dist_config.", "export_dir", "infer_backend"};
+constexpr std::string_view llamafactory_keys[]{"finetuning_type", "dist_config.", "export_dir", "infer_backend"};
 
 }  // namespace
 
@@ -323,8 +323,10 @@ constinit framework_format const llamafactory_format{
           if (!in.is("yaml") && !in.is("json")) return 0;
           auto const has = [&](char const* key) { return in.table.has(key); };
           auto const v1 = has("model_class") && (has("train_dataset") || has("sample_backend"));
-          return in.has_any(own_keys) || v1 || (has("stage") && has("cutoff_len")) || (has("template") && has("model_name_or_path")) ? 40
-                                                                                                                                     : 0;
+          return in.has_any(llamafactory_keys) || v1 || (has("stage") && has("cutoff_len")) ||
+                         (has("template") && has("model_name_or_path"))
+                     ? 40
+                     : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return llamafactory_importer(source.table, asked).read(); },
     .write = llamafactory_yaml};

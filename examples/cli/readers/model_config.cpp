@@ -3,8 +3,10 @@
 
 #include "errors.hpp"
 #include "readers/config_fields.hpp"
+#include "readers/encoder_config.hpp"
 #include "readers/json_document.hpp"
 #include "readers/language_config.hpp"
+#include "readers/omni_config.hpp"
 
 #include <ballast/core/error.hpp>
 
@@ -19,7 +21,12 @@ namespace ballast_cli {
 namespace {
 
 /// The class that reads the language model of a vision-language model whose fields are not in an object of their own.
-[[nodiscard]] std::string_view language_class(std::string_view model_type) {
+[[nodiscard]] std::string_view language_class(std::string_view model_type, nlohmann::json const& config) {
+  if (model_type == "minicpmv") {
+    auto const found = config.find("version");
+    auto const version = found != config.end() && found->is_number() ? found->get<double>() : 0;
+    return version >= 4.5 ? "qwen3" : version >= 4 ? "llama" : version >= 2.6 ? "qwen2" : model_type;
+  }
   constexpr std::array<std::array<std::string_view, 2>, 6> classes{{{"qwen2_vl", "qwen2_vl_text"},
                                                                     {"qwen2_5_vl", "qwen2_5_vl_text"},
                                                                     {"llava", "llama"},
@@ -38,8 +45,7 @@ namespace {
 /// Whether head and embedding are one matrix, where the file of a larger model says so: its own field decides. In some, that of the part
 /// ties them too.
 [[nodiscard]] std::optional<bool> tied_outside(config_fields& whole, config_fields& part, std::string_view model_type) {
-  if (!whole.has("tie_word_embeddings"))
-    return is_one_of(model_type, {"gemma3", "internvl", "mistral3"}) ? std::optional(true) : std::nullopt;
+  if (!whole.has("tie_word_embeddings")) return is_one_of(model_type, {"gemma3", "internvl"}) ? std::optional(true) : std::nullopt;
   auto const outer = whole.flag("tie_word_embeddings", false);
   auto const either = is_one_of(model_type, {"llava", "llava_next", "llava_onevision", "qwen2_vl", "qwen2_5_vl"});
   return outer || (either && part.flag("tie_word_embeddings", false));
@@ -48,27 +54,28 @@ namespace {
 }  // namespace
 
 model_shape read_model_config(std::string_view text, std::string const& name) {
-  auto const json = parse_document(text, name);
-  if (!json.is_object()) throw bad_input(name + ": not a JSON object");
+  auto const document = parse_document(text, name);
+  if (!document.is_object()) throw bad_input(name + ": not a JSON object");
+  auto const& json = thinker_of(document);
   auto const* config = &json;
   for (auto const* part : {"text_config", "llm_config", "language_config"})
     if (auto const found = json.find(part); found != json.end() && found->is_object()) config = &*found;
   config_fields whole(json, name), in(*config, name);
-  for (auto* fields : {&whole, &in})
-    if (fields->has("quantization_config"))
-      throw bad_input(name +
-                      ": the field quantization_config: training of quantised weights is not modelled; without the field, the model "
-                      "is read as one in 16 bits");
   auto const type = in.text("model_type");
   if (type.empty()) throw bad_input(name + ": the field model_type is missing: not a Hugging Face config.json");
-  auto const language = language_class(type);
-  if (!is_language_family(language))
+  auto const language = language_class(type, *config);
+  if (auto const why = why_not_read(type); !why.empty())
+    throw bad_input(name + ": the model_type " + printable(type) + " cannot be modelled: " + std::string(why));
+  auto const encodes = is_encoder_family(type);
+  if (!encodes && !is_language_family(language))
     throw bad_input(name + ": the model_type " + printable(type) +
-                    " is not known; if the model is built like one of these, name it in a copy of the file: " + language_families());
+                    " is not known; if the model is built like one of these, name it in a copy of the file: " + language_families() + ", " +
+                    encoder_families());
   model_shape out{.family = config == &json ? type : whole.text("model_type"), .language = {}, .notes = {}};
   if (out.family.empty()) out.family = type;
   auto const tied = config == &json ? std::nullopt : tied_outside(whole, in, out.family);
-  out.language = read_language_config(in, language, tied);
+  note_unmodelled_parts(document, name, out.notes);
+  out.language = encodes ? read_encoder_config(in, type, out.notes) : read_language_config(in, language, tied);
   try {
     require_valid(out.language);
   } catch (ballast::invalid_input const& e) {
@@ -78,6 +85,11 @@ model_shape read_model_config(std::string_view text, std::string const& name) {
   for (auto const& field : in.defaults()) defaults += (defaults.empty() ? "" : ", ") + field;
   if (!defaults.empty())
     out.notes.push_back("The file leaves these fields to the class of " + std::string(language) + ": " + defaults + ".");
+  out.stored = read_stored_format(whole);
+  if (!out.stored && config != &json) out.stored = read_stored_format(in);
+  if (out.stored)
+    out.notes.push_back("Its file stores weights by " + printable(out.stored->method) + " (quantization_config); each counts as 16 bits" +
+                        (out.stored->weights ? ", with --stored as " + in_words(*out.stored->weights) : "") + ".");
   if (auto const more = in.number({"num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers"}).value_or(0); more > 0)
     out.notes.push_back("Layers for multi-token prediction are not counted: the file has " + std::to_string(more) + ".");
   if (!has_vision(json)) return out;

@@ -47,6 +47,7 @@ npy_view::npy_view(std::string_view bytes, std::string const& name, std::size_t 
   auto const known = descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
   float_ = known && floats && descr[1] == 'f' && (descr[2] == '4' || descr[2] == '8');
   auto const whole = known && (descr[1] == 'i' || descr[1] == 'u') && std::string_view("1248").find(descr[2]) != std::string_view::npos;
+  if (descr == "|O") refuse("holds objects, such as rows of token ids, which python -m ballast reads; write that in place of ballast");
   if (!whole && !float_)
     refuse("elements are of dtype " + printable(descr) + "; lengths are whole numbers, i1 to i8 or u1 to u8" +
            (floats ? ", or f4 or f8 without a fraction" : ""));

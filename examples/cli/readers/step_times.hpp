@@ -12,7 +12,7 @@
 namespace ballast_cli {
 
 struct step_time_row {
-  std::string setting;                                     ///< a file that `check-config` reads, as the row names it
+  std::string setting;                                     ///< a file that `check` reads, as the row names it
   std::optional<std::int64_t> gpus, sequence;              ///< in place of the setting's
   std::optional<std::int64_t> micro_batch, micro_batches;  ///< the same
   std::optional<std::int64_t> tokens, squares;             ///< of a micro-batch, both or none; none: its sequences are full

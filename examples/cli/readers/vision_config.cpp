@@ -115,33 +115,59 @@ void set_patches(ballast::vision_transformer& tower, vision_fields& f, std::int6
     f.in.refuse("vision_use_head", "is not modelled: a head behind the tower, which false leaves out");
   return tower;
 }
-/// The tower of a LLaVA by the `model_type` of its object.
-[[nodiscard]] ballast::vision_transformer clip_or_siglip(vision_fields& f, char const* usual) {
-  auto type = f.in.text("model_type");
-  if (type.empty()) type = usual;
-  if (type == "clip_vision_model") return clip(f);
-  if (type == "siglip_vision_model") return siglip(f);
-  f.in.refuse("model_type", "is not a vision tower that is known; known are clip_vision_model, siglip_vision_model");
-}
-
-/// The tower of Qwen2-VL and of its followers: no learned positions but in Qwen3-VL, and images of any size.
-[[nodiscard]] ballast::vision_transformer qwen(vision_fields& f, transformer body, std::int64_t patch) {
+/// A tower that takes images of any size: a tile has 32 x 32 patches, whatever learned positions there are.
+[[nodiscard]] ballast::vision_transformer of_any_size(vision_fields& f, transformer body, std::int64_t patch, std::int64_t channels) {
   ballast::vision_transformer tower{.body = std::move(body)};
-  tower.body.final_norm = false;
   tower.patch = f.in.number({"patch_size"}, patch);
   if (tower.patch == 0) f.in.refuse("patch_size", "must be positive");
-  tower.channels = f.in.number({"in_channels", "in_chans"}, 3) * f.in.number({"temporal_patch_size"}, 2);
+  tower.channels = channels;
   tower.extra_tokens = 0;
-  tower.patch_bias = false;
   auto const pixels = std::to_string(32 * tower.patch);
   tower.tile_tokens = 1024;
   f.notes.push_back("A tile is an image of " + pixels + " x " + pixels + " pixels, 1,024 patches; count larger images as several.");
   return tower;
 }
+/// Pixtral: no biases, RMSNorm, a gate, and no learned positions.
+[[nodiscard]] ballast::vision_transformer pixtral(vision_fields& f) {
+  auto body = encoder_of(f, 24, 1024, 16, 4096);
+  body.gated = true;
+  body.qkv_bias = body.output_bias = body.ffn_bias = body.norm_bias = body.final_norm = false;
+  f.in.pass_over({"head_dim"});  // the class divides the width by the heads
+  auto tower = of_any_size(f, body, 16, f.in.number({"num_channels"}, 3));
+  tower.patch_bias = false;
+  tower.pre_norm = true;
+  return tower;
+}
+/// The tower of a LLaVA by the `model_type` of its object.
+[[nodiscard]] ballast::vision_transformer named_tower(vision_fields& f, char const* usual) {
+  auto type = f.in.text("model_type");
+  if (type.empty()) {
+    type = usual;
+    f.notes.push_back("The file does not name the class of its vision tower, which is then " + type + ".");
+  }
+  if (type == "clip_vision_model") return clip(f);
+  if (type == "siglip_vision_model") return siglip(f);
+  if (type == "pixtral") return pixtral(f);
+  f.in.refuse("model_type", "is not a vision tower that is known; known are clip_vision_model, siglip_vision_model, pixtral");
+}
+
+/// The tower of Qwen2-VL and of its followers: no learned positions but in Qwen3-VL.
+[[nodiscard]] ballast::vision_transformer qwen(vision_fields& f, transformer body, std::int64_t patch) {
+  body.final_norm = false;
+  auto tower =
+      of_any_size(f, std::move(body), patch, f.in.number({"in_channels", "in_chans"}, 3) * f.in.number({"temporal_patch_size"}, 2));
+  tower.patch_bias = false;
+  return tower;
+}
+/// Patches along an edge that are merged into one token.
+[[nodiscard]] std::int64_t merged_along(config_fields& in, ballast::vision_transformer const& tower) {
+  auto const along = in.number({"spatial_merge_size"}, 2);
+  if (along == 0 || tower.tile_tokens % (along * along) != 0) in.refuse("spatial_merge_size", "does not divide a tile's 32 x 32 patches");
+  return along;
+}
 /// Its merger, which makes one token of some patches: a norm of the tower's width and two matrices.
 [[nodiscard]] ballast::projector qwen_merger(vision_fields& f, ballast::vision_transformer const& tower, std::int64_t norm_weights) {
-  auto const along = f.in.number({"spatial_merge_size"}, 2);
-  if (along == 0 || tower.tile_tokens % (along * along) != 0) f.in.refuse("spatial_merge_size", "does not divide a tile's 32 x 32 patches");
+  auto const along = merged_along(f.in, tower);
   auto const width = tower.body.hidden * along * along;
   return {.input = width,
           .output = f.hidden,
@@ -180,18 +206,98 @@ void require_output(vision_fields& f, char const* key) {
   tower.body.windowed = ~full;
   return {tower, qwen_merger(f, tower, width)};
 }
-[[nodiscard]] vision_part qwen3_vl(vision_fields& f) {
+[[nodiscard]] vision_part qwen3(vision_fields& f, std::vector<std::int64_t> const& usual_deep) {
   auto const depth = f.in.number({"depth"}, 27), width = f.in.number({"hidden_size"}, 1152), heads = f.in.number({"num_heads"}, 16);
   auto tower = qwen(f, encoder(f, depth, width, heads, f.in.number({"intermediate_size"}, 4304)), 16);
   tower.patch_bias = true;
   tower.body.positions = f.in.number({"num_position_embeddings"}, 2304);
   require_output(f, "out_hidden_size");
   auto merger = qwen_merger(f, tower, 2 * width);
-  for (auto const l : f.in.numbers("deepstack_visual_indexes").value_or(std::vector<std::int64_t>{8, 16, 24})) {
+  for (auto const l : f.in.numbers("deepstack_visual_indexes").value_or(usual_deep)) {
     if (l >= depth) f.in.refuse("deepstack_visual_indexes", "has a layer that the tower has not");
     merger.deep.add(l);
   }
   return {tower, merger};
+}
+[[nodiscard]] vision_part qwen3_vl(vision_fields& f) { return qwen3(f, {8, 16, 24}); }
+[[nodiscard]] vision_part qwen3_5(vision_fields& f) { return qwen3(f, {}); }
+
+/// GLM-4.1V and 4.5V: a norm behind the patches, learned positions, and a merger that ends with a gated block.
+[[nodiscard]] vision_part glm4v(vision_fields& f) {
+  auto const depth = f.in.number({"depth"}, 24), width = f.in.number({"hidden_size"}, 1536), heads = f.in.number({"num_heads"}, 12);
+  auto const out = f.in.number({"out_hidden_size"}, 4096);  // also the inner width of the tower's feed-forward blocks
+  if (out != f.hidden) f.in.refuse("out_hidden_size", "must be the width of the language model, " + std::to_string(f.hidden));
+  auto body = encoder(f, depth, width, heads, out);
+  body.gated = true;
+  body.qkv_bias = f.in.flag("attention_bias", false);
+  body.output_bias = body.ffn_bias = body.norm_bias = false;
+  auto const pixels = edge(f, "image_size", 336);
+  auto tower = of_any_size(f, body, 14, f.in.number({"in_channels"}, 3) * f.in.number({"temporal_patch_size"}, 2));
+  tower.body.positions = pixels / tower.patch * (pixels / tower.patch);
+  tower.pre_norm = true;
+  auto const along = merged_along(f.in, tower);
+  return {tower,
+          {.input = width * along * along,
+           .output = out,
+           .tokens = tower.tile_tokens / (along * along),
+           .norm = true,
+           .norm_weights = 2 * out,
+           .matrices = 1,
+           .bias = false,
+           .merged = out,
+           .merged_bias = true,
+           .gated = f.in.number({"intermediate_size"}, 13696)}};
+}
+/// MoonViT: learned positions of a grid, and the merger of Qwen2-VL.
+[[nodiscard]] vision_part kimi_vl(vision_fields& f) {
+  auto tower = of_any_size(f, encoder_of(f, 27, 1152, 16, 4304), 14, 3);
+  tower.body.positions = f.in.number({"init_pos_emb_height"}, 64) * f.in.number({"init_pos_emb_width"}, 64);
+  auto const along = edge(f, "merge_kernel_size", 2);
+  if (along == 0 || tower.tile_tokens % (along * along) != 0) f.in.refuse("merge_kernel_size", "does not divide a tile's 32 x 32 patches");
+  auto const width = tower.body.hidden * along * along;
+  return {tower,
+          {.input = width,
+           .output = f.hidden,
+           .tokens = tower.tile_tokens / (along * along),
+           .norm = true,
+           .inner = width,
+           .norm_weights = 2 * tower.body.hidden}};
+}
+/// Mistral Small 3.1 and 3.2: Pixtral, whose patches are merged behind a norm.
+[[nodiscard]] vision_part mistral3(vision_fields& f) {
+  vision_part out{.tower = pixtral(f), .projector = {}};
+  auto& [tower, projector] = out;
+  tower.unused_layers = tower.body.layers - layers_for(f, "vision_feature_layer", -1, tower.body.layers);
+  auto const along = merged_along(f.whole, tower);
+  projector = {.input = tower.body.hidden * along * along,
+               .output = f.hidden,
+               .tokens = tower.tile_tokens / (along * along),
+               .norm = true,
+               .norm_weights = tower.body.hidden,
+               .bias = f.whole.flag("multimodal_projector_bias", false),
+               .merged = tower.body.hidden};
+  return out;
+}
+/// Idefics3 and SmolVLM: SigLIP, whose patches are merged by one matrix.
+[[nodiscard]] vision_part idefics3(vision_fields& f) {
+  vision_part out{.tower = {.body = encoder_of(f, 12, 1152, 16, 3072)}, .projector = {}};
+  auto& [tower, projector] = out;
+  set_patches(tower, f, 224, 32, 0);
+  auto const merge = f.whole.number({"scale_factor"}, 2);
+  if (merge == 0 || merge > 64 || tower.tokens() % (merge * merge) != 0)
+    f.whole.refuse("scale_factor", "does not divide the patches of an image");
+  projector = {.input = tower.body.hidden * merge * merge,
+               .output = f.hidden,
+               .tokens = tower.tokens() / (merge * merge),
+               .matrices = 1,
+               .bias = false};
+  return out;
+}
+[[nodiscard]] vision_part paligemma(vision_fields& f) {
+  vision_part out{.tower = siglip(f), .projector = {}};
+  out.projector = {.input = out.tower.body.hidden, .output = f.hidden, .tokens = out.tower.tokens(), .matrices = 1};
+  f.notes.push_back("Image and prompt see all of each other; pairs are counted as if no token saw later ones, so attention takes more.");
+  return out;
 }
 
 /// InternViT, with the names of both classes.
@@ -230,7 +336,7 @@ void require_output(vision_fields& f, char const* key) {
 [[nodiscard]] vision_part internvl_hf(vision_fields& f) { return internvl(f, false); }
 
 [[nodiscard]] vision_part llava_of(vision_fields& f, std::int64_t layer, std::string_view tokens, std::int64_t newline) {
-  vision_part out{.tower = clip_or_siglip(f, tokens == "full" ? "siglip_vision_model" : "clip_vision_model"), .projector = {}};
+  vision_part out{.tower = named_tower(f, tokens == "full" ? "siglip_vision_model" : "clip_vision_model"), .projector = {}};
   auto& [tower, projector] = out;
   tower.unused_layers = tower.body.layers - layers_for(f, "vision_feature_layer", layer, tower.body.layers);
   auto how = f.whole.text("vision_feature_select_strategy");
@@ -294,6 +400,19 @@ constexpr vision_family vision_classes[]{{"qwen2_vl", qwen2_vl},
                                          {"qwen2_5_vl", qwen2_5_vl},
                                          {"qwen3_vl", qwen3_vl},
                                          {"qwen3_vl_moe", qwen3_vl},
+                                         {"qwen3_5", qwen3_5},
+                                         {"qwen3_5_moe", qwen3_5},
+                                         {"qwen2_5_omni", qwen2_5_vl},
+                                         {"qwen2_5_omni_thinker", qwen2_5_vl},
+                                         {"qwen3_omni_moe", qwen3_vl},
+                                         {"qwen3_omni_moe_thinker", qwen3_vl},
+                                         {"glm4v", glm4v},
+                                         {"glm4v_moe", glm4v},
+                                         {"kimi_vl", kimi_vl},
+                                         {"mistral3", mistral3},
+                                         {"idefics3", idefics3},
+                                         {"smolvlm", idefics3},
+                                         {"paligemma", paligemma},
                                          {"internvl_chat", internvl_chat},
                                          {"internvl", internvl_hf},
                                          {"llava", llava},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "readers/lengths.hpp"
+
 #include <ballast/packing/result.hpp>
 
 #include <nlohmann/json.hpp>
@@ -17,8 +19,10 @@ void print_json(nlohmann::ordered_json const& json);
 
 /// plan.json: the version of the format, the files that were read, the hash of those that are written, the figures that are printed too,
 /// and the options.
-[[nodiscard]] nlohmann::ordered_json plan_document(std::vector<std::string> const& files, std::uint64_t files_hash,
+[[nodiscard]] nlohmann::ordered_json plan_document(input_arguments const& input, std::uint64_t files_hash,
                                                    nlohmann::ordered_json const& figures, nlohmann::ordered_json options);
+/// Which row of which file each sample is; empty for one file whose rows are the samples.
+[[nodiscard]] nlohmann::ordered_json sources_json(input_arguments const& input);
 /// As the text of a file.
 [[nodiscard]] std::string text_of(nlohmann::ordered_json const& document);
 

@@ -27,17 +27,30 @@ def idx_header(path):
     return head[17], int.from_bytes(head[18:26], "little"), int.from_bytes(head[26:34], "little")
 
 
-def from_idx(path):
-    """The number of tokens of each sequence of a Megatron index file (.idx), as an aligned array of int32."""
-    _, count, _ = idx_header(path)
+def from_idx(path, documents=False):
+    """The number of tokens of each sequence of a Megatron index file (.idx), as an aligned array of int32.
+
+    With `documents`, that of each document, as int64.
+    """
+    _, count, entries = idx_header(path)
     lengths = np.fromfile(path, "<i4", count, offset=IDX_HEADER)  # a copy: in the file they are misaligned
     if len(lengths) < count:
         raise ValueError(f"{path} ends after {len(lengths)} of {count} lengths")
-    return lengths.astype(np.int32, copy=False)
+    if not documents:
+        return lengths.astype(np.int32, copy=False)
+    ends = np.fromfile(path, "<i8", entries, offset=IDX_HEADER + 12 * count)
+    if len(ends) < entries:
+        raise ValueError(f"{path} ends after {len(ends)} of {entries} ends of documents")
+    if entries and (ends[0] != 0 or ends[-1] != count or (np.diff(ends) < 0).any()):
+        raise ValueError(f"{path} is damaged: its documents are not all of its {count} sequences in their order")
+    return np.diff(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[ends])
 
 
-def from_arrow(column):
-    """The length of each row of a column of lists, an Array or ChunkedArray of pyarrow, or one that holds lengths."""
+def from_arrow(column, first=0):
+    """The length of each row of a column of lists, an Array or ChunkedArray of pyarrow, or one that holds lengths.
+
+    `first` is the number of its first row, for sentences.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -49,7 +62,7 @@ def from_arrow(column):
     else:
         raise ValueError(f"a column of {kind} has no lengths: it must hold lists, or integers that are lengths")
     if counts.null_count:
-        first = pc.index(pc.is_null(counts), True).as_py()
+        first += pc.index(pc.is_null(counts), True).as_py()
         raise ValueError(f"row {first} is null, one of {counts.null_count} such rows: drop them, they have no length")
     if isinstance(counts, pa.ChunkedArray):
         counts = counts.combine_chunks()
@@ -62,7 +75,10 @@ def from_parquet(path, column):
     """The length of each row of a column of a Parquet file, read row group by row group."""
     import pyarrow.parquet as pq
 
-    parts = [from_arrow(batch.column(0)) for batch in pq.ParquetFile(path).iter_batches(columns=[column])]
+    parts, first = [], 0
+    for batch in pq.ParquetFile(path).iter_batches(columns=[column]):
+        parts.append(from_arrow(batch.column(0), first))
+        first += batch.num_rows
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 

@@ -62,7 +62,7 @@ struct expert_parallelism {
     return detail::layer_ffn_matrices(m, layer, visited) + detail::layer_vectors(m, layer, visited);
   };
   parameter_groups groups{.experts = routed ? count(m.experts) - count(0) : 0};
-  groups.replicated = m.norms * m.hidden * (m.norm_bias ? 2 : 1) + (m.layer_scale ? 2 * m.hidden : 0) + detail::attention_norms(m, layer);
+  groups.replicated = m.norms * detail::norm_vectors(m) + (m.layer_scale ? 2 * m.hidden : 0) + detail::attention_norms(m, layer);
   if (m.kv_rank > 0 && !detail::is_linear(m, layer)) groups.replicated += m.hidden * (m.q_rank + m.kv_rank + m.rope_width);
   if (m.ffn_bias && (routed ? m.shared_ffn : m.ffn) > 0) groups.replicated += m.hidden;
   if (routed) groups.replicated += m.experts * (m.hidden + (m.router_bias ? 1 : 0)) + (m.shared_gate ? m.hidden : 0);
@@ -70,13 +70,13 @@ struct expert_parallelism {
   return groups;
 }
 
-/// @brief Parameters in front of the first layer: the embedding and learned positions.
+/// @brief Parameters in front of the first layer: the embedding and learned positions, and `other_weights`.
 /// @param model  the shape
 /// @return the groups
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr parameter_groups embedding_parameter_groups(transformer const& model) {
   require_valid(model);
-  return {.sharded = model.vocabulary * model.hidden, .replicated = model.positions * model.hidden};
+  return {.sharded = model.vocabulary * model.hidden, .replicated = model.positions * model.hidden + model.other_weights};
 }
 
 /// @brief Parameters behind the last layer: the final norm and, if it is not tied, the head.
@@ -86,7 +86,7 @@ struct expert_parallelism {
 [[nodiscard]] constexpr parameter_groups head_parameter_groups(transformer const& model) {
   require_valid(model);
   return {.sharded = model.vocabulary * ((model.tied ? 0 : model.hidden) + (model.head_bias ? 1 : 0)),
-          .replicated = model.final_norm ? model.hidden * (model.norm_bias ? 2 : 1) : 0};
+          .replicated = model.final_norm ? detail::norm_vectors(model) : 0};
 }
 
 /// @brief Parameters of a model, by group.

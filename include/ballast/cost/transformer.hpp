@@ -57,7 +57,7 @@ inline constexpr std::int64_t training_factor = 3;
 /// DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, section 2.2.
 [[nodiscard]] constexpr std::int64_t mtp_parameters(transformer const& model) {
   auto const h = model.hidden;
-  return model.mtp_layers * (layer_parameters(model, model.layers - 1) + 2 * h * h + 3 * h * (model.norm_bias ? 2 : 1));
+  return model.mtp_layers * (layer_parameters(model, model.layers - 1) + 2 * h * h + 3 * detail::norm_vectors(model));
 }
 
 /// @brief Bytes of activations that one layer keeps per token from forward to backward, without recomputation, in a 16-bit format.

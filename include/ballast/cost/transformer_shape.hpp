@@ -44,6 +44,7 @@ struct transformer {
   std::int64_t vocabulary = 0;            ///< rows of the embedding; 0: neither embedding nor head
   bool tied = false;                      ///< whether the head uses the embedding's matrix
   std::int64_t positions = 0;             ///< rows of a learned position embedding
+  std::int64_t other_weights = 0;         ///< weights beside embedding, layers and head, which all devices have: the pooler of an encoder
   bool causal = true;                     ///< whether a token sees only itself and the tokens before it
   std::int64_t window = 0;                ///< number of keys that a token sees in layers with a window; 0: no layer has one
   layer_set windowed = layer_set::all();  ///< if there is a window: the layers that have it
@@ -74,6 +75,7 @@ struct transformer {
   bool ffn_bias = false;     ///< whether the feed-forward matrices have biases
   bool head_bias = false;    ///< whether the head has a bias
   bool norm_bias = false;    ///< whether norms have a bias (LayerNorm) beside the weight (RMSNorm)
+  bool norm_weights = true;  ///< whether norms have weights at all
   std::int64_t norms = 2;    ///< number of norms in a layer
   bool final_norm = true;    ///< whether a norm follows the last layer
   std::int64_t qk_norm = 0;  ///< number of weights of the norms of queries and keys in a layer
@@ -110,6 +112,7 @@ constexpr void require_valid(transformer const& model) {
   within("ffn", model.ffn, 0, widest);
   within("vocabulary", model.vocabulary, 0, 1 << 24);
   within("positions", model.positions, 0, 1 << 24);
+  within("other_weights", model.other_weights, 0, std::int64_t{1} << 40);
   within("window", model.window, 0, 1 << 28);
   within("kv_rank", model.kv_rank, 0, widest);
   within("q_rank", model.q_rank, 0, model.kv_rank > 0 ? widest : 0);

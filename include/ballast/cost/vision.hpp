@@ -41,6 +41,9 @@ struct projector {
   std::int64_t norm_weights = 0;  ///< number of weights and biases of the norm; 0: two for each value of the input
   std::int64_t matrices = 2;      ///< number of matrices: input to inner, inner to inner, inner to output; with 1, input to output
   bool bias = true;               ///< whether each matrix has a bias
+  std::int64_t merged = 0;        ///< width to which a matrix of its own brings the input, in front of the others; 0: there is none
+  bool merged_bias = false;       ///< whether that matrix has a bias
+  std::int64_t gated = 0;         ///< inner width of a gated feed-forward block behind the matrices, without biases; 0: there is none
   std::int64_t vectors = 0;       ///< learned vectors of the output width beside the tokens of tiles, such as the end of a row of tiles
   /// Layers of the vision transformer whose outputs are projected too, each by a projector of its own with a norm (two weights for each
   /// value of the input). The results are added to the outputs of the first layers of the language model (DeepStack).
@@ -50,8 +53,9 @@ struct projector {
   [[nodiscard]] constexpr std::int64_t inner_width() const noexcept { return inner > 0 ? inner : output; }
   /// @brief Number of weights in matrices of one projector.
   [[nodiscard]] constexpr std::int64_t weights() const noexcept {
-    auto const w = inner_width();
-    return matrices == 1 ? input * output : input * w + (matrices - 2) * w * w + w * output;
+    auto const w = inner_width(), first = merged > 0 ? merged : input;
+    auto const perceptron = matrices == 1 ? first * output : first * w + (matrices - 2) * w * w + w * output;
+    return perceptron + input * merged + 3 * output * gated;
   }
   /// @brief Number of projectors: one, and one for each layer of `deep`.
   [[nodiscard]] constexpr std::int64_t count() const noexcept { return 1 + deep.count(layer_set::most); }
@@ -94,6 +98,8 @@ constexpr void require_valid(projector const& model) {
   within("projector.norm_weights", model.norm_weights, 0, 2 * widest);
   within("projector.matrices", model.matrices, 1, 8);
   within("projector.vectors", model.vectors, 0, widest);
+  within("projector.merged", model.merged, 0, widest);
+  within("projector.gated", model.gated, 0, widest);
 }
 
 /// @brief Throws unless the shape of a vision-language model is valid.
@@ -125,7 +131,7 @@ constexpr void require_valid(vision_language_model const& model) {
 /// @param model  the shape, widths at most 2^20
 /// @return the number of parameters
 [[nodiscard]] constexpr std::int64_t parameters(projector const& model) noexcept {
-  auto const biases = model.bias ? (model.matrices - 1) * model.inner_width() + model.output : 0;
+  auto const biases = (model.bias ? (model.matrices - 1) * model.inner_width() + model.output : 0) + (model.merged_bias ? model.merged : 0);
   auto const norm = model.norm_weights > 0 ? model.norm_weights : 2 * model.input;
   return model.count() * (model.weights() + biases) + (model.norm ? norm : 0) + (model.count() - 1) * 2 * model.input +
          model.vectors * model.output;

@@ -27,12 +27,25 @@ enum class adapted_matrices : std::uint8_t {
   queries_and_values,  ///< those of queries and values: the default of litgpt, and of peft for most models
 };
 
+/// @brief How matrices that are not trained are in memory, where a file of quantised weights says it.
+struct stored_weights {
+  std::int64_t bits = 0;      ///< of a weight, in thousandths, scales and zero points included; 0: the matrices are in 16 bits
+  bool experts_only = false;  ///< whether only the matrices of routed experts are so; if not, all matrices of layers but routers
+
+  /// @brief Bytes of some weights. @param parameters their number, in [0, 2^48] @return bytes, rounded up
+  [[nodiscard]] constexpr std::int64_t bytes(std::int64_t parameters) const noexcept {
+    return divide_up(parameters * bits, std::int64_t{8000});
+  }
+  friend constexpr bool operator==(stored_weights const&, stored_weights const&) = default;
+};
+
 /// @brief Whether a layer, or a part of a model, is trained.
 struct trainable {
   trained what = trained::all;  ///< which parameters
   std::int64_t rank = 8;        ///< rank of the adapters, with `trained::low_rank`
   bool quantised = false;       ///< with `trained::low_rank`: whether the matrices of layers, but routers, are in four bits (QLoRA)
   adapted_matrices matrices = adapted_matrices::every_matrix;  ///< which matrices have an adapter, with `trained::low_rank`
+  stored_weights stored{};                                     ///< unless all are trained: how matrices are in memory
 
   /// @brief Whether a matrix has an adapter. @param m the matrix @return false unless `what` is `trained::low_rank`
   [[nodiscard]] constexpr bool adapts(weight_matrix const& m) const noexcept {
@@ -126,6 +139,8 @@ struct grouped_states {
     (m.expert ? vectors.experts : m.replicated ? vectors.replicated : vectors.sharded) -= m.copies * m.in * m.out;
     auto own = state_bytes(m, by);
     if (is.what == trained::low_rank && is.quantised && !m.router) own.parameter = quantised_bytes(m.copies * m.in * m.out);
+    if (is.what != trained::all && is.stored.bits > 0 && !m.router && (m.expert || !is.stored.experts_only))
+      own.parameter = is.stored.bytes(m.copies * m.in * m.out);
     group += is.what == trained::all ? own : state_size{.parameter = own.parameter};
     if (!is.adapts(m)) return;
     group += state_bytes({.in = m.in, .out = is.rank, .copies = m.copies}, by);

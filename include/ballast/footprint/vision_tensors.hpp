@@ -67,7 +67,8 @@ namespace ballast::inline v0_2 {
   return out;
 }
 
-/// @brief What a projector keeps: its norm, the input of its first matrix, and the values before and behind each activation function.
+/// @brief What a projector keeps: its norm, the input of its first matrix, the values before and behind each activation function, and the
+/// inputs of matrices behind a merger and in a gated block.
 ///
 /// A matrix that is trained keeps its input, as in `layer_tensors_of`. A projector without a norm keeps the output of the vision
 /// transformer.
@@ -105,9 +106,12 @@ namespace ballast::inline v0_2 {
     if (normed && by.count == tensor_count::megatron)
       out.add({.name = "statistics of the norm", .bytes = {.whole = (bias ? 8 : 4) * rows}});
   }
-  auto const inner = (p.matrices - 1) * p.inner_width();
+  auto const inner = (p.matrices - 1) * p.inner_width() + 2 * p.gated;
   out.add({.name = "products", .bytes = split(e * inner), .block = gradient_block::feed_forward});
-  if (all || !counted) out.add({.name = "activations", .bytes = split(e * inner), .block = gradient_block::feed_forward});
+  auto const activated = inner - p.gated;  // the product of gate and values
+  if (all || !counted) out.add({.name = "activations", .bytes = split(e * activated), .block = gradient_block::feed_forward});
+  auto const between = p.merged + (p.gated > 0 ? p.output : 0);  // inputs of matrices that follow one without an activation function
+  if (between > 0 && (all || !counted)) out.add({.name = "merged tokens", .bytes = whole(e * between)});
   return out;
 }
 

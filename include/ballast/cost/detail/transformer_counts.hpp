@@ -59,18 +59,22 @@ namespace ballast::inline v0_2::detail {
 }
 /// Values that a layer keeps for each token whatever its blocks are: inputs of norms, and inputs of the blocks.
 [[nodiscard]] constexpr std::int64_t residual_values(transformer const& m) noexcept { return ((m.parallel ? 1 : 2) + m.norms) * m.hidden; }
+/// Weights of a norm as wide as the residual stream.
+[[nodiscard]] constexpr std::int64_t norm_vectors(transformer const& m) noexcept {
+  return m.norm_weights ? m.hidden * (m.norm_bias ? 2 : 1) : 0;
+}
 /// Weights that are not in matrices: biases, norms, scales.
 [[nodiscard]] constexpr std::int64_t layer_vectors(transformer const& m, std::int64_t layer, std::int64_t visited) noexcept {
   auto const ffn_bias = [&](std::int64_t width) { return m.ffn_bias && width > 0 ? (m.gated ? 2 : 1) * width + m.hidden : 0; };
   auto const experts = has_experts(m, layer);
   return attention_vectors(m, layer) + attention_norms(m, layer) +
          (experts ? visited * ffn_bias(m.expert_ffn) + ffn_bias(m.shared_ffn) + (m.router_bias ? m.experts : 0) : ffn_bias(m.ffn)) +
-         m.norms * m.hidden * (m.norm_bias ? 2 : 1) + (m.layer_scale ? 2 * m.hidden : 0);
+         m.norms * norm_vectors(m) + (m.layer_scale ? 2 * m.hidden : 0);
 }
 [[nodiscard]] constexpr std::int64_t all_parameters(transformer const& m, bool active) {
   require_valid(m);
-  auto sum = m.vocabulary * (m.hidden * (m.tied ? 1 : 2) + (m.head_bias ? 1 : 0)) + m.positions * m.hidden +
-             (m.final_norm ? m.hidden * (m.norm_bias ? 2 : 1) : 0);
+  auto sum = m.vocabulary * (m.hidden * (m.tied ? 1 : 2) + (m.head_bias ? 1 : 0)) + m.positions * m.hidden + m.other_weights +
+             (m.final_norm ? norm_vectors(m) : 0);
   auto const visited = active ? m.active_experts : m.experts;
   for (std::int64_t l = 0; l < m.layers; ++l)
     sum += attention_matrices(m, l) + layer_ffn_matrices(m, l, visited) + layer_vectors(m, l, visited);

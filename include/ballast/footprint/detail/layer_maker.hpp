@@ -168,7 +168,7 @@ struct layer_maker {
     for (std::int64_t l = 0; l < model.mtp_layers; ++l) {  // a layer, the projection of two inputs in front of it, and the head once more
       auto const h = model.hidden;
       add_transformer_layer(model, model.layers - 1, "mtp " + std::to_string(l), is, 0,
-                            {.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)});
+                            {.sharded = 2 * h * h, .replicated = 3 * norm_vectors(model)});
       auto& out = made.back();
       if (l == 0 && !model.tied) out.apart = copied;
       auto const flops = mtp_layer_flops(model).per_token - layer_flops(model, model.layers - 1).per_token;

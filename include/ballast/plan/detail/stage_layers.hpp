@@ -73,7 +73,7 @@ class stage_counter {
     copy_ = states_of({.sharded = embedding.sharded}, by.model.optimizer, outside());
     head_ = states_of(head_parameter_groups(model), by.model.optimizer, outside());
     auto const h = model.hidden;
-    merging_ = states_of({.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)}, by.model.optimizer, by.model.language);
+    merging_ = states_of({.sharded = 2 * h * h, .replicated = 3 * norm_vectors(model)}, by.model.optimizer, by.model.language);
     offloads_ = (megatron() && !k.moved.empty()) || (pytorch() && k.offload_all);
     reached_ = by.model.language.what != trained::none;
     if (whole) prepare_front(*whole);
@@ -432,7 +432,8 @@ class stage_counter {
                               ? (std::max)(vision.body.ffn, vision.body.query_heads * vision.body.head_width) * vision.body.hidden
                               : 0;
     if (by.projector.what == trained::all)
-      widest = (std::max)(widest, p.matrices == 1 ? p.input * p.output : (std::max)(p.input, p.output) * p.inner_width());
+      widest = (std::max)({widest, p.matrices == 1 ? p.input * p.output : (std::max)(p.input, p.output) * p.inner_width(),
+                           p.input * p.merged, p.output * p.gated});
     front_gradient_ = states_of({.sharded = widest}, by.optimizer, {}).sharded.gradient;
 
     auto const n = vision.tokens(), h = vision.body.hidden, e = pytorch() ? by.kernels.value : std::int64_t{2};
