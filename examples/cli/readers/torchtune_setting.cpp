@@ -80,7 +80,7 @@ class torchtune_importer {
     read_states();
     if (in_.flag("enable_activation_checkpointing")) by.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.flag("enable_activation_offloading")) note("enable_activation_offloading is not modelled: the memory is too high");
-    if (switched_on(in_, "compile", false, out_)) out_.time.rates.family = ballast::kernel_family::compiled;
+    if (flag_or_word(in_, "compile", false, out_)) out_.time.rates.family = ballast::kernel_family::compiled;
     read_loss();
     if (!in_.word("quantizer._component_").empty()) note("quantisation-aware training is judged as training: the memory is too low");
     in_.ignore({"output_dir",

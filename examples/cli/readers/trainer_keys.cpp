@@ -82,7 +82,7 @@ std::string take_precision(setting_table& table, std::string const& otherwise) {
   return bf16 ? "fp32" : otherwise;
 }
 
-bool switched_on(setting_table& table, std::string_view key, bool otherwise, imported_setting& out) {
+bool flag_or_word(setting_table& table, std::string_view key, bool otherwise, imported_setting& out) {
   auto const word = table.word_or_none(key);
   auto const plain = word.empty() || word == "true" || word == "True" || word == "1" || word == "yes" || word == "false" ||
                      word == "False" || word == "0" || word == "no" || word == "null" || word == "None" || word == "~";

@@ -54,7 +54,7 @@ class trl_importer {
     read_adapters();
     auto const dtype = in_.word("dtype", in_.word("torch_dtype", in_.word("model_init_kwargs.dtype", "float32")));
     by.halves = dtype == "bfloat16" || dtype == "float16" || dtype == "auto";
-    if (switched_on(in_, "gradient_checkpointing", trl_, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (flag_or_word(in_, "gradient_checkpointing", trl_, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.flag("activation_offloading")) note("activation_offloading is not modelled: the memory is too high");
     if (in_.flag("use_liger_kernel") || in_.flag("use_liger_loss") || in_.flag("use_liger"))
       out_.setting.model.loss.how = ballast::head_loss::kind::fused;
