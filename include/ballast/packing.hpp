@@ -20,6 +20,7 @@
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/check.hpp>
 #include <ballast/packing/check_duals.hpp>
+#include <ballast/packing/check_padded.hpp>
 #include <ballast/packing/expand.hpp>
 #include <ballast/packing/first_fit.hpp>
 #include <ballast/packing/first_fit_decreasing.hpp>
@@ -28,6 +29,7 @@
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/oversize.hpp>
 #include <ballast/packing/pack.hpp>
+#include <ballast/packing/padded_batches.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/raise_pack_count.hpp>
 #include <ballast/packing/result.hpp>

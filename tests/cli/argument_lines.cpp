@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/argument_lines.hpp"
 
+#include "errors.hpp"
 #include "support/catch.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace test_cli_argument_lines {
@@ -53,9 +55,12 @@ TEST_CASE("argument_lines: variables and arrays") {
   }
   CHECK(of("elsewhere --one 1", "one") == words{"1"});
   CHECK(of("if x; then\n A=(--one 1)\nelse\n A=(--two 2)", "one") == words{"1"});
+  CHECK(of("a.py --one 1 ${A[@]} --two 2", "one") == words{"1"});  // an array of another file
   CHECK(of("A=(--one 1)\nB=(--two 2)\nA+=(\"${B[@]}\")\na.py ${A[@]}", "two") == words{"2"});
   CHECK(of("A=(--one 1)\nB+=(--two 2)\na.py ${A[@]} ${B[@]}", "two") == words{"2"});
   CHECK(of("a.py --one '$X' --two \"\\$Y\"", "two") == words{"$Y"});
+  CHECK(of("A=(--one 1)\nC=\"a.py ${A[@]} --two 2\"\n$C", "one") == words{"1"});  // joined in a value
+  CHECK(of("A=(1 '2 3')\na.py --one \"${A[*]}x\"", "one") == words{"1", "2", "3x"});
   CHECK(of("N=2\na.py --one pre${N}post", "one") == words{"pre2post"});
 }
 
@@ -81,8 +86,123 @@ TEST_CASE("argument_lines: devices that torchrun or its variables name") {
   CHECK(gpus("NPROC_PER_NODE=8 NNODES=3 megatron sft --one 1") == 24);
   CHECK(gpus("torchrun --nproc_per_node 8 --nnodes $NNODES a.py --one 1") == 0);
   CHECK(gpus("a.py --one 1") == 0);
+  CHECK(gpus("CUDA_VISIBLE_DEVICES=0,1,2,3 a.py --one 1") == 4);
+  CHECK(gpus("CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=1 swift sft --one 1") == 1);
+  CHECK(gpus("CUDA_VISIBLE_DEVICES=0,1 x.py --one 1\nCUDA_VISIBLE_DEVICES=2 swift sft --one 1") == 1);
+  CHECK(gpus("deepspeed --num_gpus 4 --num_nodes 2 a.py --one 1") == 8);
+  CHECK(gpus("accelerate launch --num_processes 16 a.py --one 1") == 16);
+  CHECK(gpus("#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\nsrun python a.py --one 1") == 32);
+  CHECK(gpus("srun --nodes 2 --ntasks-per-node=4 python a.py --one 1") == 8);
   auto const lines = read_argument_lines("torchrun --standalone a.py --one 1\n", "run.sh");
   CHECK(lines.commands == words{"torchrun", "a.py"});
+}
+
+TEST_CASE("argument_lines: sums and the forms of variables") {
+  auto const one = [](std::string const& script) { return of(script + "\na.py --one $X", "one"); };
+  CHECK(one("N=4\nX=$((64 / N * 2))") == words{"32"});
+  CHECK(one("N=4\nM=3\nX=$(( ($N + $M) % 5 ** 1 - -1 ))") == words{"3"});
+  CHECK(one("N=4\nX=$(expr 16 / $N)") == words{"4"});
+  CHECK(one("N=4\nX=`expr 16 \\* $N`") == words{"64"});
+  CHECK(one("N=4\nX=$((N > 3 ? 7 : 8))") == words{"7"});
+  CHECK(one("X=$((9223372036854775807 + 1))") == words{"$", "9223372036854775807+1"});
+  CHECK(one("X=$((8 / 0))") == words{"$", "8/0"});
+  CHECK(one("N=4\nX=$((N * $GAS / 8))") == words{"$", "N*$GAS/8"});  // the variable that is not known is named
+  CHECK(one("X=${V:-\"2\"}") == words{"2"});
+  CHECK(one("V=\nX=${V:-3}${V-4}${V:+5}${W:+6}") == words{"3"});
+  CHECK(one(": ${X:=7}") == words{"7"});
+  CHECK(one("V=aB\nX=${V^^}${V,,}${#V}") == words{"ABab2"});
+  CHECK(one("A=(1 2 3)\nX=${A[1]}${#A[@]}$A") == words{"231"});
+  CHECK(one("A=x\nA+=y\nX=$A") == words{"xy"});
+  CHECK(one("X=1\nunset X") == words{"$X"});
+}
+
+TEST_CASE("argument_lines: conditions that the text decides, choices, loops and functions") {
+  auto const one = [](std::string const& script) { return of(script + "\na.py --one $X", "one"); };
+  CHECK(one("M=b\nif [ $M = a ]; then X=1; elif [[ $M == b* ]]; then X=2; else X=3; fi") == words{"2"});
+  CHECK(one("M=4\nif [[ $M -gt 4 || ! ( -n $M ) ]]; then X=1; else X=2; fi") == words{"2"});
+  CHECK(one("if [ -z ${M} ]; then X=1; else X=2; fi") == words{"1"});
+  CHECK(one("X=2\n[ -n \"$M\" ] && X=1") == words{"2"});
+  CHECK(one("X=2\n[ 1 = 1 ] && X=1 || X=3") == words{"1"});
+  CHECK(one("X=2\nif [ $# -lt 1 ]; then X=1; exit 1; fi") == words{"2"});  // a branch that ends the script is not taken
+  CHECK(one("M=b\ncase $M in\n a) X=1 ;;\n b|c) X=2;;\n *) X=3;;\nesac") == words{"2"});
+  CHECK(one("case \"$1\" in a) X=1 ;; *) X=3;; esac") == words{"1"});
+  CHECK(one("X=9\nwhile [ $# -gt 0 ]; do X=1; shift; done") == words{"9"});
+  CHECK(one("for X in 3 4; do echo; done") == words{"3"});
+  CHECK(of("for m in 3 4; do a.py --one $m; done", "one") == words{"3"});
+  CHECK(of("go() {\n a.py --one $1 \"${@}\"\n}\ngo 5 6", "one") == words{"5", "5", "6"});
+  CHECK(of("function go { a.py --one $1; }; go 5", "one") == words{"5"});
+  CHECK(of("(cd x; a.py --one 1)", "one") == words{"1"});
+}
+
+TEST_CASE("argument_lines: commands in commands, here-documents and pages") {
+  CHECK(of("bash -c 'a.py --one 1'", "one") == words{"1"});
+  CHECK(of("N=3\nsrun --mpi=pmix bash -x -c \"a.py --one $N\" 2>&1 | tee log", "one") == words{"3"});
+  CHECK(of("C=\"a.py --one 1\"\neval $C", "one") == words{"1"});
+  CHECK(of("N=3\nsbatch <<EOF\n#!/bin/bash\n#SBATCH --nodes=2\npython a.py --one $N\nEOF\necho", "one") == words{"3"});
+  auto const lines =
+      read_argument_lines("N=2\ncat > ds.json <<EOF\n{\"a\": $N}\nEOF\ncat <<'E' > b.yaml\nc: $N\nE\na.py --one 1\n", "run.sh");
+  CHECK(lines.documents.at("ds.json") == "{\"a\": 2}\n");
+  CHECK(lines.documents.at("b.yaml") == "c: $N\n");
+  CHECK(of("cat > x <<EOF\n--two 2\nEOF\na.py --one 1\n", "two") == words{"none"});
+  CHECK(of("I don't know.\n```bash\na.py --one 1\n```\nIt's `so", "one") == words{"1"});
+  CHECK(of("It's what I don't know\na.py --one 1", "one") == words{"1"});
+  CHECK(of("a.py --one 1 \\ \n --two 2", "two") == words{"2"});  // a blank behind the backslash
+  CHECK(of("a.py --pipeline-model-parallel-layout Et*3|(tt|)*2mL --two 2", "pipeline_model_parallel_layout") ==
+        words{"Et*3|", "tt|", "*2mL"});
+  CHECK(of("a.py --pipeline-model-parallel-layout=Et|tL --two 2", "two") == words{"2"});
+}
+
+TEST_CASE("argument_lines: of several commands the first that trains is read, and of a flag the last value") {
+  auto const lines = [](std::string const& text) { return read_argument_lines(text, "run.sh"); };
+  std::string const two =
+      "python tools/preprocess_data.py --workers 4\nswift sft --one 1 --two 2\nswift rlhf --one 3\nswift export --two 5\n";
+  CHECK(of(two, "one") == words{"1"});
+  CHECK(of(two, "workers") == words{"none"});
+  CHECK(lines(two).unread == words{"line 3: another training: swift rlhf"});
+  CHECK(of("a.py --one 1 --one 2", "one") == words{"2"});
+  CHECK(lines("a.py --one 1 --one 2").unread == words{"the first one, which is given again at run.sh:1"});
+  CHECK(of("nsys profile --trace=cuda python train.py --one 1", "trace") == words{"none"});
+  for (auto const& [script, sentence] :
+       {std::pair{"x=1\nswift infer --adapters a", "run.sh: line 2: swift infer answers, and no command of the script trains"},
+        {"python tools/preprocess_data.py --input a", "run.sh: line 1: preprocess_data.py prepares data"},
+        {"torchrun --nproc_per_node 8 run_text_generation.py --seq-length 1", "run.sh: line 1: run_text_generation.py generates text"}}) {
+    try {
+      (void)lines(script);
+      CHECK(std::string(script).empty());
+    } catch (bad_input const& e) {
+      CHECK(std::string(e.what()).starts_with(sentence));
+    }
+  }
+}
+
+TEST_CASE("argument_lines: what grows without end is refused, in time") {
+  auto const refused = [](std::string const& text) {
+    try {
+      (void)read_argument_lines(text, "run.sh");
+    } catch (bad_input const& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  std::string doubling = "A0=xxxxxxxxxxxxxxxx\n", nested = "x", calls = "f0() { a; }\n", deep;
+  for (int i = 0; i < 64; ++i) {
+    auto const last = std::to_string(i), next = std::to_string(i + 1);
+    doubling += "A" + next + "=$A" + last + "$A" + last + "\n";
+    calls += "f" + next + "() { f" + last + "; f" + last + "; f" + last + "; f" + last + "; f" + last + "; f" + last + "; }\n";
+    nested = "${Y:-" + nested + "}";
+    deep += "if true; then ";
+  }
+  CHECK(refused(doubling).find("longer than 2^16") != std::string::npos);
+  CHECK(refused(nested).find("nested more deeply") != std::string::npos);
+  CHECK(refused(deep).find("nested more deeply") != std::string::npos);
+  CHECK(refused("X=$((" + std::string(4000, '(') + "1" + std::string(4000, ')') + "))\na.py --one $X") == "accepted");
+  CHECK(refused(calls + "f8").find("what variables, loops and functions stand for is larger than any script") != std::string::npos);
+  CHECK(refused("f() { f; f; }\nf\na.py --one 1") == "accepted");
+  std::string arrays = "A=(";
+  for (int i = 0; i < 4000; ++i) arrays += "x ";
+  arrays += ")\n";
+  for (int i = 0; i < 30; ++i) arrays += "A=(${A[@]} ${A[@]})\n";
+  CHECK(refused(arrays).find("2^16 words") != std::string::npos);
 }
 
 TEST_CASE("argument_lines: words behind a program of Python override keys of its configuration") {

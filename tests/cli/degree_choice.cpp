@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace test_cli_degree_choice {
@@ -104,6 +105,61 @@ TEST_CASE("plan --gpus: options fix what is searched", "[cli]") {
   CHECK(nlohmann::json::parse(o.out)["model_plan"]["setting"]["freeze"][0] == "vision");
 }
 
+TEST_CASE("plan --gpus auto: the fewest that fit, or the cheapest that finish in time, as modelled", "[cli]") {
+  scratch const in;
+  in.file("f", lengths());
+  auto const common = std::string("plan f --capacity 8192 --global-batch 48 --head-loss fused --optimizer adam --memory 40Gi ");
+  auto const planned = [&](std::string const& more) {
+    auto const o = in.ballast(common + more + " --json");
+    CAPTURE(more, o.err);
+    REQUIRE(o.code == 0);
+    return nlohmann::json::parse(o.out);
+  };
+  auto const fewest = planned("--gpus auto:1..48");
+  auto const& tried = fewest["gpus_tried"];
+  auto const gpus = fewest["search"]["gpus"].get<int>();
+  REQUIRE(tried.size() > 1);
+  CHECK(tried.back()["gpus"] == gpus);
+  for (auto const& t : tried) {
+    CHECK(t["fits"] == (t["gpus"] == gpus));
+    auto const alone = in.ballast(common + "--gpus " + std::to_string(t["gpus"].get<int>()));  // as if the number were given
+    CHECK((alone.code == 0) == t["fits"].get<bool>());
+  }
+  CHECK(planned("--gpus " + std::to_string(gpus))["hash"] == fewest["hash"]);
+  auto const all = planned("--gpus auto:8..48 --within 1000d");
+  REQUIRE(all["gpus_tried"].size() == 6);  // all multiples of a node
+  double most = 0, least = 1e300;
+  for (auto const& t : all["gpus_tried"]) {
+    if (!t["fits"].get<bool>()) continue;
+    most = std::max(most, t["modelled_hours"].get<double>());
+    least = std::min(least, t["modelled_hours"].get<double>());
+    auto const hours = planned("--gpus " + std::to_string(t["gpus"].get<int>()))["modelled_run_ms"].get<double>() / 3.6e6;
+    CHECK(std::fabs(t["modelled_hours"].get<double>() - hours) < 0.25 * hours);  // by some steps, and by all
+    CHECK(std::fabs(t["gpu_hours"].get<double>() - t["gpus"].get<double>() * t["modelled_hours"].get<double>()) < 1e-9);
+  }
+  auto const minutes = (most + least) / 2 * 60;
+  auto const sooner = planned("--gpus auto:8..48 --within " + std::to_string(minutes) + "min");
+  CHECK(sooner["within_hours"].get<double>() < most);
+  double cheapest = 1e300;
+  int chosen = 0;
+  for (auto const& t : sooner["gpus_tried"])
+    if (t["fits"].get<bool>() && t["modelled_hours"] <= sooner["within_hours"] && t["gpu_hours"].get<double>() < cheapest) {
+      cheapest = t["gpu_hours"].get<double>();
+      chosen = t["gpus"].get<int>();
+    }
+  CHECK(sooner["search"]["gpus"] == chosen);
+  auto const words = in.ballast(common + "--gpus auto:8..48 --within 1000d").out;
+  CHECK(words.find("Tried, with the modelled time of one epoch: 8 (") == 0);
+  CHECK(words.find(": of those that finish within ") != std::string::npos);
+  auto const late = in.ballast(common + "--gpus auto:8..16 --within 0.01min");
+  CHECK(late.code == 3);
+  CHECK(late.err.find("f: no number of GPUs finishes within 600.00 ms, by modelled times; tried: 8 (") == 0);
+  auto const none = in.ballast(common + "--gpus auto:1..2");
+  CHECK(none.code == 3);
+  CHECK(none.err.find("f: on no number of GPUs does a setting fit that divides --global-batch; tried: 1 (none fits), 2 (none fits); ") ==
+        0);
+}
+
 TEST_CASE("plan --gpus: what it does not take, and what does not fit", "[cli]") {
   scratch const in;
   in.file("f", "100\n200\n5000\n");
@@ -114,6 +170,13 @@ TEST_CASE("plan --gpus: what it does not take, and what does not fit", "[cli]") 
       {"--capacity 8192 --gpus 8 --ranks 2", "--ranks excludes --gpus"},
       {"--capacity 8192 --gpus 8 --micro-batches 2",
        "--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has"},
+      {"--capacity 8192 --gpus auto", "--gpus auto requires --global-batch, so that all numbers of GPUs train the same steps"},
+      {"--capacity 8192 --gpus auto:8 --global-batch 8", "--gpus auto:8: expected a number, auto, or auto:FEWEST..MOST as in auto:8..512"},
+      {"--capacity 8192 --gpus auto:9..8 --global-batch 8", "--gpus auto:9..8: expected a number, auto, or auto:FEWEST..MOST"},
+      {"--capacity 8192 --gpus auto:9..15 --global-batch 8", "--gpus auto:9..15: has no multiple of a node of 8 GPUs, and no power of two"},
+      {"--capacity 8192 --gpus auto --global-batch 8 --within 3", "--within 3: expected a time, as in 36h, 90min or 3d"},
+      {"--capacity 8192 --gpus 8 --within 3h", "--within: --gpus auto chooses the number of GPUs for it, and --gpus 8 gives one"},
+      {"--capacity 8192 --gpus auto --levels auto", "--gpus auto: not with --levels, which are planned for a number of GPUs"},
       {"--capacity 8192 --gpus 8 --layers f", "--layers: --gpus needs a --model"},
       {"--gpus 8", "--capacity is required"},
       {"--capacity 8192 --ranks 2 --global-batch 3", "--global-batch 3: is no multiple of --ranks 2; 2 and 4 are\n"},

@@ -298,10 +298,11 @@ TEST_CASE("model_families: commands say what they read of a config.json") {
     CHECK((o.code == 0 && o.out.starts_with(line)));
   }
   CHECK(in.ballast("plan f --capacity 8 --ranks 2").out.find("parameters") == std::string::npos);
-  in.file("config.json", R"({"model_type": "bert"})");
+  in.file("config.json", R"({"model_type": "mamba3"})");
   auto const o = in.ballast("plan f --capacity 8 --ranks 2 --model config.json");
-  CHECK((o.code == 2 && o.err.starts_with("config.json: the model_type bert is not known; if the model is built like one of these, name it "
-                                          "in a copy of the file: llama, ")));
+  CHECK(
+      (o.code == 2 && o.err.starts_with("config.json: the model_type mamba3 is not known; if the model is built like one of these, name it "
+                                        "in a copy of the file: llama, ")));
 }
 
 }  // namespace test_cli_model_families

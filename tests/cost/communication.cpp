@@ -59,6 +59,11 @@ TEST_CASE("layer_exchanges: as restated from the papers", "[property]") {
       model.expert_layers = layer_set::from(any(2));
       model.ffn_bias = any(2) == 0;
     }
+    if (any(3) == 0) {
+      model.space = {.layers = {any(2)}, .heads = 16, .head_width = 8, .state = 16, .groups = 8};
+      if (any(2) == 0) model.attention_layers = {any(2)};
+      if (any(2) == 0) model.ffn_layers = {any(2)};
+    }
     exchange_setting by{.spread = {.tensor = (std::min)(power(4), model.query_heads), .context = power(4)}};
     by.spread.data = by.spread.context * power(3);
     by.spread.zero = static_cast<int>(any(4));

@@ -23,6 +23,23 @@ constexpr auto hopper = kernels_named("h100-te-bf16"), ampere = kernels_named("a
 bool is(std::int64_t ps, double us) { return std::fabs(static_cast<double>(ps) / 1e6 / us - 1) < 1e-3; }
 }  // namespace
 
+TEST_CASE("kernel_time: a scan takes the longer of its products and its bytes") {
+  state_space const mamba2{.layers = {0}, .heads = 128, .head_width = 64, .state = 128, .groups = 8};
+  // x three times, B and C, float32 states of chunks written and read and once more in 16 bits, C B^T, decays
+  auto const bytes = 6.0 * 8192 + 24 * 128 + 8 * 8 * (128 + 256) + 12.0 * 8192 * 128 / 256;
+  CHECK(is(scan_time(mamba2, 16384, 1, h100, hopper).forward, 16384 * bytes / static_cast<double>(memory_rate(h100, hopper)) * 1e6));
+  CHECK(scan_time(mamba2, 16384, 1, h100, hopper).backward >= 2 * scan_time(mamba2, 16384, 1, h100, hopper).forward);
+  auto wide = mamba2;  // states as wide as in no model: products take longer
+  wide.state = 2048, wide.chunk = 8192;
+  auto const flops = 8193.0 * (8 * 2048 + 8192) + 4.0 * 8192 * 2048;
+  auto const rate = static_cast<double>(h100.bf16_flops) * static_cast<double>(hopper.gemm) / 1000;
+  CHECK(is(scan_time(wide, 1024, 1, h100, hopper).forward, 1024 * flops / rate * 1e6));
+  CHECK(is(scan_time(wide, 1024, 4, h100, hopper).forward, 1024 * flops / rate * 1e6 / 4));
+  state_space const mamba1{.layers = {0}, .heads = 8192, .state = 16, .step_rank = 256};
+  CHECK(is(scan_time(mamba1, 16384, 1, h100, hopper).forward, 16384 * 7.0 * 8192 * 16 * 32 / rate * 1e6));
+  CHECK(scan_time(mamba2, 0, 1, h100, hopper) == pass_time{});
+}
+
 TEST_CASE("kernel_time: matrix products of a prototype in floating point") {
   struct row {
     gemm_shape of;

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/hybrid_shapes.hpp"
 #include "support/refusal.hpp"
+#include "support/state_space_shapes.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -32,11 +33,15 @@ TEST_CASE("layer_matrices: their weights are the FLOPs and the parameters of eac
       CHECK(all + detail::layer_vectors(model, layer, model.experts) == layer_parameters(model, layer));
       auto const& l = model.linear;  // the convolution and the state have no matrix that is visited
       auto const others = l.layers.contains(layer) ? l.kernel * l.convolved() + 4 * l.value_heads * l.key_width * l.value_width : 0;
-      CHECK(2 * (active + others) == layer_flops(model, layer).per_token);
+      auto scan = std::int64_t{0};
+      if (detail::is_space(model, layer)) scan = 2 * model.space.kernel * model.space.convolved() + detail::scan_flops(model.space);
+      if (detail::is_conv(model, layer)) scan = 2 * model.conv.kernel * model.hidden;
+      CHECK(2 * (active + others) + scan == layer_flops(model, layer).per_token);
     }
   };
   for (auto const& p : transformer_presets) check(p.name, p.model);
   for (auto const& p : ballast_test::hybrid_shapes) check(p.name, p.model);
+  for (auto const& p : ballast_test::state_space_shapes) check(p.name, p.model);
 }
 
 TEST_CASE("layer_matrices: the shapes of a layer with grouped heads, with experts, with latent attention") {

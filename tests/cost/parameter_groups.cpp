@@ -8,6 +8,7 @@
 #include "support/hybrid_shapes.hpp"
 #include "support/megatron_memory.hpp"
 #include "support/refusal.hpp"
+#include "support/state_space_shapes.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -40,6 +41,7 @@ TEST_CASE("parameter_groups: the groups of layers and models add up to their par
   };
   for (auto const& p : transformer_presets) check(p);
   for (auto const& p : ballast_test::hybrid_shapes) check(p);
+  for (auto const& p : ballast_test::state_space_shapes) check(p);
   auto olmo = preset<transformer>{.name = "norms without weights", .model = transformer_preset("llama-3.1-8b")};
   olmo.model.norm_weights = false;
   check(olmo);
@@ -59,6 +61,11 @@ TEST_CASE("parameter_groups: what only some families have") {
   CHECK(layer_parameter_groups(maverick.model, 0).experts == 0);
   CHECK(layer_parameter_groups(maverick.model, 1).experts == std::int64_t{128} * 3 * 5120 * 8192);
   CHECK(layer_parameter_groups(falcon.model, 0).replicated == 2 * 4544);
+  auto const& [nemotron, falcon_h1, jamba, lfm2, sparse] = ballast_test::state_space_shapes;  // heads and channels are split
+  CHECK((layer_parameter_groups(nemotron.model, 0).replicated == 4480 && layer_parameter_groups(lfm2.model, 0).replicated == 2 * 1024));
+  CHECK(layer_parameter_groups(jamba.model, 0).replicated == 2 * 4096 + 256 + 32);
+  CHECK(layer_parameter_groups(sparse.model, 0).replicated ==
+        layer_parameter_groups(transformer_preset("deepseek-v3"), 0).replicated + 13'959'424);
   CHECK(head_parameter_groups(phi.model) == parameter_groups{.sharded = 32064 * 4097, .replicated = 2 * 4096});
 }
 

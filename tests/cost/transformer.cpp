@@ -5,7 +5,9 @@
 #include "support/catch.hpp"
 #include "support/cost_border.hpp"
 #include "support/hybrid_shapes.hpp"
+#include "support/state_space_shapes.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -183,6 +185,93 @@ TEST_CASE("transformer: families with layers of several kinds have the published
   auto after = hybrid_shapes[3].model;
   after.parallel = false, after.norms = 2;
   CHECK(activation_bytes_per_token(after, 0) - activation_bytes_per_token(hybrid_shapes[3].model, 0) == 2 * 2 * 4544);
+}
+
+TEST_CASE("transformer: families with state-space layers, convolutions and chosen keys have the published weights", "[published]") {
+  using ballast_test::state_space_shapes;
+  std::int64_t const published[]{8'888'227'328, 521'411'104, 51'570'323'328, 354'483'968, 671'026'419'200 + 61 * 13'959'424};
+  for (std::size_t i = 0; i < state_space_shapes.size(); ++i) {
+    CAPTURE(state_space_shapes[i].name);
+    CHECK(parameters(state_space_shapes[i].model) == published[i]);
+  }
+  CHECK(active_parameters(state_space_shapes[2].model) == 51'570'323'328 - 16 * 14 * 3 * std::int64_t{4096} * 14336);  // 12 B
+}
+
+TEST_CASE("transformer: the FLOPs of Mamba-2 are those of its equations, chunk by chunk") {
+  transformer model{.hidden = 6, .attention_layers = {}, .ffn_layers = {}, .norms = 1};
+  std::int64_t const n = 5, p = 4, heads = 6, d = heads * p;
+  for (std::int64_t const groups : {1, 2, 3})
+    for (std::int64_t const q : {1, 4, 7}) {
+      model.space = {.layers = {0}, .heads = heads, .head_width = p, .state = n, .groups = groups, .kernel = 3, .chunk = q};
+      std::int64_t const inputs = 2 * d + 2 * groups * n + heads;  // gate, x, B, C, and the steps
+      for (std::int64_t const chunks : {1, 2, 5}) {
+        std::int64_t products = 0;
+        for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+          for (std::int64_t i = 0; i < q; ++i) {
+            products += 6 * inputs + d * 6 + 3 * (d + 2 * groups * n);                 // both matrices, and the convolution
+            for (std::int64_t j = 0; j <= i; ++j) products += groups * n + heads * p;  // C_i B_j, and with it x_j
+            products += heads * p * n;                                                 // B x adds to the chunk's state
+            products += heads * p * n;                                                 // C reads the state before the chunk
+          }
+        CHECK(layer_flops(model, 0)(chunks * q) == 2 * products);
+      }
+    }
+  // Megatron-LM counts the same matrices, and 7 d n for the scan of Nemotron-H 8B, 5 % more
+  transformer const nemotron{.hidden = 4096,
+                             .space = {.layers = {0}, .heads = 128, .head_width = 64, .state = 128, .groups = 8, .chunk = 128},
+                             .attention_layers = {},
+                             .ffn_layers = {},
+                             .norms = 1};
+  auto const matrices = 2 * 4096 * (2 * 8192 + 2 * 8 * 128 + 128) + 2 * 8192 * 4096;
+  auto const scan = layer_flops(nemotron, 0).per_token - matrices - 2 * 4 * (8192 + 2 * 8 * 128);
+  CHECK(close_to(static_cast<double>(scan), 7.0 * 8192 * 128, 0.27));
+}
+
+TEST_CASE("transformer: the FLOPs of Mamba-1, short convolutions and indexers are those of their equations") {
+  auto const& [nemotron, falcon, jamba, lfm2, sparse] = ballast_test::state_space_shapes;
+  std::int64_t const h = 4096, d = 8192, r = 256, n = 16;
+  CHECK(layer_flops(jamba.model, 0).per_token == 2 * (h * 2 * d + d * (r + 2 * n) + r * d + d * h + 4 * d) + 7 * d * n + 2 * 3 * h * 14336);
+  CHECK((layer_flops(jamba.model, 0).per_pair == 0 && layer_flops(jamba.model, 4).per_pair == 4 * 4096));
+  CHECK(layer_flops(lfm2.model, 0).per_token == 2 * (1024 * 3 * 1024 + 1024 * 1024 + 3 * 1024 + 3 * 1024 * 4608));
+  // attention beside a state space: the sum of both, and of the feed-forward block once
+  auto without = falcon.model, alone = falcon.model;
+  without.space.layers = {};
+  alone.attention_layers = {};
+  CHECK(layer_flops(falcon.model, 7).per_token ==
+        layer_flops(without, 7).per_token + layer_flops(alone, 7).per_token - 2 * 3 * 1024 * 2048);
+  CHECK(layer_flops(falcon.model, 7).per_pair == layer_flops(without, 7).per_pair);
+  // each layer of Nemotron-H has one block
+  CHECK(layer_flops(nemotron.model, 1) == transformer_cost{.per_token = 2 * 2 * 4480 * 15680});
+  CHECK(layer_flops(nemotron.model, 14).per_token == 2 * 4480 * (2 * 5120 + 2 * 1024));
+  // pairs of chosen keys, and those of the indexer, counted one by one
+  auto small = sparse.model;
+  small.window = 5;
+  auto const flops = layer_flops(small, 4);
+  for (std::int64_t const length : {0, 1, 5, 6, 40}) {
+    std::int64_t sum = flops.per_token * length;
+    for (std::int64_t i = 0; i < length; ++i)
+      sum += (std::min)(i + 1, std::int64_t{5}) * 2 * 128 * (192 + 128) + (i + 1) * 64 * 2 * (128 + 1);
+    CHECK(flops(length) == sum);
+  }
+  auto const& dense = transformer_preset("deepseek-v3");
+  CHECK(flops.per_token - layer_flops(dense, 4).per_token == 2 * (1536 * 64 * 128 + 7168 * (128 + 64)));
+  CHECK(forward_flops(sparse.model)(131072) < forward_flops(dense)(131072) / 2);
+}
+
+TEST_CASE("transformer: state-space layers keep what the fused kernels keep, and convolutions six values a channel") {
+  auto const& [nemotron, falcon, jamba, lfm2, sparse] = ballast_test::state_space_shapes;
+  // the inputs of norm and block; what the first matrix made; the scan's output, the gated norm's input, the last matrix's input
+  CHECK(activation_bytes_per_token(nemotron.model, 0) == 2 * (2 * 4480 + (2 * 10240 + 2 * 8 * 128 + 128) + 3 * 10240));
+  CHECK(activation_bytes_per_token(nemotron.model, 1) == 2 * (2 * 4480 + 2 * 15680));
+  CHECK(activation_bytes_per_token(nemotron.model, 14) == 2 * (2 * 4480 + 2 * 5120 + 2 * 1024));
+  auto without = falcon.model;
+  without.space.layers = {};
+  CHECK(activation_bytes_per_token(falcon.model, 0) - activation_bytes_per_token(without, 0) == 2 * ((2 * 1536 + 2 * 128 + 24) + 2 * 1536));
+  CHECK(activation_bytes_per_token(jamba.model, 0) == 2 * (4 * 4096 + 6 * 8192 + 2 * (256 + 32) + 3 * 14336));
+  CHECK(activation_bytes_per_token(lfm2.model, 0) == 2 * (4 * 1024 + 6 * 1024 + 3 * 4608));
+  // queries, keys in front of and behind their norm, weights of heads, and 2,048 numbers of 32 bits
+  CHECK(activation_bytes_per_token(sparse.model, 0) - activation_bytes_per_token(transformer_preset("deepseek-v3"), 0) ==
+        2 * (64 * 128 + 2 * 128 + 64) + 4 * 2048);
 }
 
 TEST_CASE("transformer: experts cost what a token visits and weigh what there is") {

@@ -34,6 +34,15 @@ TEST_CASE("transformer: a shape that makes no sense is named") {
   CHECK(of([](transformer& m) { m.linear.kernel = 8193; }) == "linear.kernel = 8193 must be in [0, 8192]");
   CHECK(of([](transformer& m) { m.linear = {.key_heads = 64, .key_width = 8192}; }) ==
         "the width of linear attention = 1048576 must be in [0, 524288]");
+  CHECK(of([](transformer& m) { m.space.layers = {1}; }) == "space.heads or space.state is 0, but there are state-space layers");
+  CHECK(of([](transformer& m) { m.space = {.heads = 6, .groups = 4}; }) == "space.groups = 4 must divide space.heads = 6");
+  CHECK(of([](transformer& m) { m.space = {.heads = 1, .head_width = 2, .step_rank = 1}; }) == "space.head_width = 2 must be in [1, 1]");
+  CHECK(of([](transformer& m) { m.space = {.heads = 1 << 19, .head_width = 2}; }) ==
+        "the width of state-space layers = 1048576 must be in [0, 524288]");
+  CHECK(of([](transformer& m) { m.space.chunk = 0; }) == "space.chunk = 0 must be in [1, 8192]");
+  CHECK(of([](transformer& m) { m.conv.kernel = 8193; }) == "conv.kernel = 8193 must be in [0, 8192]");
+  CHECK(of([](transformer& m) { m.index = {.heads = 1, .width = 1}; }) ==
+        "index.heads needs latent attention with compressed queries, and a window, which is the number of chosen keys");
   auto const& model = transformer_preset("llama-3.1-8b");
   CHECK(refusal([&] { return layer_parameters(model, 32); }) == "layer = 32 must be in [0, 32)");
   CHECK(refusal([&] { return layer_flops(model, -1); }) == "layer = -1 must be in [0, 32)");

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/hybrid_shapes.hpp"
 #include "support/korthikanti.hpp"
+#include "support/state_space_shapes.hpp"
 
 #include <cstdint>
 #include <set>
@@ -139,6 +140,29 @@ TEST_CASE("layer_tensors: the table's sum is activation_bytes_per_token, and Meg
   for (auto const& p : transformer_presets)
     for (auto const layer : {std::int64_t{0}, p.model.layers - 1}) check(p.model, layer);
   for (auto const& p : ballast_test::hybrid_shapes) check(p.model, 0);
+  for (auto const& p : ballast_test::state_space_shapes)
+    for (auto const layer : {std::int64_t{0}, std::int64_t{1}, std::int64_t{14}}) check(p.model, layer);
+}
+
+TEST_CASE("layer_tensors: Megatron-Core and eager PyTorch keep of state spaces what their kernels save") {
+  auto const& [nemotron, falcon, jamba, lfm2, sparse] = ballast_test::state_space_shapes;
+  std::int64_t const d = 10240, inputs = 2 * d + 2 * 8 * 128 + 128;
+  // Megatron-Core norms and multiplies outside of the kernel: its output, the input of the norm and that of the last matrix
+  CHECK(kept_bytes(nemotron.model, 0, {}, {}, megatron()).per_token == 2 * 4480 + 4 + 2 * 4480 + 2 * (inputs + 3 * d));
+  CHECK(kept_bytes(nemotron.model, 1, {}, {}, megatron()).per_token == 2 * 4480 + 4 + 2 * 4480 + 2 * 2 * 15680);
+  // in transformers one kernel does both; a norm keeps its input in 32 bits, the normalised values and its output
+  activation_setting const eager{.count = tensor_count::eager};
+  CHECK(kept_bytes(nemotron.model, 0, {}, {}, eager).per_token == 4 * 4480 + 2 * 4480 + 2 * 4480 + 4 + 2 * (inputs + d) + 4 * 8);
+  // half on each of two devices; the index is whole
+  parallelism const two{.tensor = 2};
+  CHECK(kept_bytes(nemotron.model, 0, two, {}, megatron()).per_token == 2 * 4480 + 4 + 2 * 4480 + inputs + 3 * d);
+  auto const& dense = transformer_preset("deepseek-v3");
+  for (auto const& by : {eager, megatron(), activation_setting{}})
+    CHECK(kept_bytes(sparse.model, 0, two, {}, by).per_token - kept_bytes(dense, 0, two, {}, by).per_token ==
+          2 * (64 * 128 + 2 * 128 + 64) + 4 * 2048);
+  CHECK(names(falcon.model, 0, eager).contains("state space"));
+  CHECK((names(lfm2.model, 0, eager).contains("short convolution") && !names(lfm2.model, 2, eager).contains("short convolution")));
+  CHECK(!names(jamba.model, 0, megatron()).contains("q, k, v"));
 }
 
 TEST_CASE("layer_tensors: names are distinct, and there is room for all") {

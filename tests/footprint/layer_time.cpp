@@ -4,6 +4,7 @@
 #include <ballast/plan/training_setting.hpp>
 
 #include "support/catch.hpp"
+#include "support/state_space_shapes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,6 +33,35 @@ TEST_CASE("layer_time: a layer of Qwen3-235B with eight expert-parallel H800") {
   CHECK((near(parts.attention.forward, 2.17, 0.01) && near(parts.attention.backward, 6.43, 0.01)));
   CHECK((near(parts.dispatch.forward, 12.1, 0.05) && near(parts.dispatch.backward, 12.1, 0.05)));
   CHECK((near(parts.memory.forward, 5.07, 0.01) && near(parts.memory.backward, 5.58, 0.01)));
+}
+
+TEST_CASE("layer_time: a state-space layer takes the same for each token, and attention beside it comes on top") {
+  auto const& [nemotron, falcon, jamba, lfm2, sparse] = ballast_test::state_space_shapes;
+  auto const h100 = device_named("h100");
+  time_setting const with{.rates = kernels_for(h100)};
+  auto const of = [&](transformer const& model, std::int64_t layer, std::int64_t length = 8192, model_setting const& by = {}) {
+    return parts_of_layer(model, layer, by, h100, with, {16384, 16384 * length, 0});
+  };
+  for (auto const* model : {&nemotron.model, &jamba.model, &lfm2.model}) CHECK(of(*model, 0) == of(*model, 0, 512));
+  auto const mamba = of(nemotron.model, 0), block = of(nemotron.model, 1), attention = of(nemotron.model, 14);
+  CHECK((mamba.mixer && !mamba.ffn && block.attention == pass_time{} && block.ffn && !block.mixer && attention.scan == 0));
+  CHECK((mamba.scan == mamba.attention.forward && 2 * mamba.scan < mamba.gemm.forward && mamba.scan > mamba.gemm.forward / 20));
+  using enum recompute_module;
+  CHECK(recompute_time(mamba, overlapped(mamba, nemotron.model, {}, with), again::modules, {core_attention, mlp}) == 0);
+  // Falcon-H1: matrices and scans of both
+  auto without = falcon.model, alone = falcon.model;
+  without.space.layers = {};
+  alone.attention_layers = {};
+  CHECK(of(falcon.model, 0).attention == of(without, 0).attention + of(alone, 0).attention);
+  CHECK(of(falcon.model, 0).gemm.forward > of(without, 0).gemm.forward);
+  // heads are shared by tensor-parallel devices, and exchanged under context parallelism
+  auto const split = of(nemotron.model, 0, 8192, {.spread = {.tensor = 2, .data = 2, .sequence_parallel = true}});
+  CHECK(split.scan * 2 - mamba.scan <= 2);
+  CHECK(of(nemotron.model, 0, 8192, {.spread = {.context = 2, .data = 2}}).context.forward > 0);
+  // chosen keys make long samples cheaper, but not short ones, which pay the indexer
+  auto const& dense = transformer_preset("deepseek-v3");
+  CHECK(of(sparse.model, 0, 131'072).attention.forward < of(dense, 0, 131'072).attention.forward);
+  CHECK(of(sparse.model, 0, 1024).attention.forward > of(dense, 0, 1024).attention.forward);
 }
 
 TEST_CASE("linear_layer_time: close to the full evaluation from 4K to 64K tokens") {

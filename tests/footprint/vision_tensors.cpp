@@ -55,6 +55,20 @@ TEST_CASE("projector_tensors_of: the norm is of the kind and the width that its 
   CHECK(kept("qwen2.5-vl-7b", trained::all, tensor_count::table) == 2 * 2 * 5120 + 2 * 2 * 5120);
 }
 
+TEST_CASE("projector_tensors_of: a merger keeps the input of the next matrix, and a gated block three times its width",
+          "[vision_tensors]") {
+  auto model = vision_language_preset("qwen2.5-vl-7b");
+  auto const kept = [&](trained what) { return sum_of(projector_tensors_of(model, {.count = tensor_count::eager, .is = {.what = what}})); };
+  // Mistral Small 3.1: RMSNorm of each of four neighbours, 4 x 1,024 -> 1,024 -> 5,120 -> 5,120
+  model.projector = {.input = 4096, .output = 5120, .tokens = 256, .norm = true, .norm_weights = 1024, .bias = false, .merged = 1024};
+  CHECK(kept(trained::all) == (4 + 2 + 2) * 4096 + 4 * 4 + 2 * 1024 + 2 * 2 * 5120);
+  CHECK(kept(trained::none) == 4 * 4096 + 4 * 4 + 2 * 5120);
+  // without a norm: 4 x 1,536 -> 4,096 -> 4,096, and gate, values and their product
+  model.projector = {
+      .input = 6144, .output = 4096, .tokens = 256, .matrices = 1, .bias = false, .merged = 4096, .merged_bias = true, .gated = 13696};
+  CHECK(kept(trained::all) == 2 * 6144 + 2 * 4096 + 2 * 4096 + 2 * 3 * 13696);
+}
+
 TEST_CASE("vision_setting: Megatron-Core runs a tower without dropout, sequence and context parallelism", "[vision_tensors]") {
   model_setting by{.spread = {.tensor = 2, .context = 4, .data = 8, .sequence_parallel = true}};
   by.kernels.hidden_dropout = by.kernels.attention_dropout = true;

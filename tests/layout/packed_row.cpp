@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/layout/packed_row.hpp>
 
+#include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/layout/cu_seqlens.hpp>
 #include <ballast/layout/position_ids.hpp>
@@ -103,6 +104,72 @@ TEST_CASE("packed_row: bad input is named, and nothing is written") {
   CHECK(refusal([&] {
           return ballast::write_packed_row(std::vector<int>{0, 1}, long_ones, ballast::row_spans<std::int32_t>{.cu_seqlens = cu});
         }) == "cu_seqlens: the pack holds 2147483648 tokens, more than a 32-bit cu_seqlens can address; use std::int64_t");
+}
+
+TEST_CASE("static_rows: the arrays of all packs have one size, nothing is lost, and fillers are masked") {
+  ballast::splitmix64 draw(38);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<std::int64_t> lengths(1 + draw() % 60);
+    for (auto& l : lengths) l = 1 + static_cast<std::int64_t>(draw() % 50);
+    ballast::groups<> packs;
+    auto const order = ballast::random_permutation(lengths.size(), draw());
+    for (std::size_t first = 0; first < order.size();) {
+      auto const n = (std::min)(order.size() - first, std::size_t{1} + static_cast<std::size_t>(draw() % 9));
+      packs.push_back(std::span(order).subspan(first, n));
+      first += n;
+    }
+    std::int64_t const multiple = 1 + static_cast<std::int64_t>(draw() % 4);
+    auto const by = ballast::static_rows(packs, lengths, multiple);
+    CHECK(ballast::static_rows(packs, lengths, multiple, by.tokens + 5).tokens == by.tokens + 5);
+    std::vector<std::int64_t> seen(lengths.size());
+    auto reached = false, longest = false;
+    for (auto const pack : packs) {
+      ballast::packed_row<std::int32_t> const row(pack, lengths, by);
+      CAPTURE(round, pack.size(), multiple);
+      CHECK(row.size() == ballast::row_size{by.sequences + 1, by.tokens});
+      CHECK(row.max_seqlen() == by.longest);
+      auto const cu = row.cu_seqlens(), padded = row.cu_seqlens_padded();
+      CHECK(padded.back() == static_cast<std::int32_t>(by.tokens));
+      reached = reached || padded[pack.size()] == padded.back();
+      std::int32_t masked = 0;
+      for (std::size_t k = 0; k < by.sequences; ++k) {
+        if (k >= pack.size()) {
+          CHECK(cu[k + 1] == cu[k]);  // empty
+          if (k > pack.size()) CHECK(padded[k + 1] == padded[k]);
+          continue;
+        }
+        auto const length = lengths[pack[k]];
+        seen[pack[k]] += length;
+        CHECK(cu[k + 1] - cu[k] == length);
+        longest = longest || padded[k + 1] - padded[k] == by.longest;
+        for (auto t = padded[k]; t < padded[k + 1]; ++t)
+          CHECK(row.segment_ids()[static_cast<std::size_t>(t)] == (t < padded[k] + length ? static_cast<std::int32_t>(k + 1) : 0));
+      }
+      longest = longest || padded.back() - padded[pack.size()] == by.longest;
+      CHECK(padded.back() - padded[pack.size()] <= by.longest);
+      for (auto t = static_cast<std::size_t>(padded[pack.size()]); t < by.tokens; ++t) masked += row.segment_ids()[t] != 0;
+      CHECK(masked == 0);
+    }
+    CHECK(seen == lengths);
+    CHECK((reached && longest));  // neither is larger than it must be
+  }
+}
+
+TEST_CASE("packed_row: sizes that a pack exceeds are refused by name") {
+  std::vector<int> const lengths{5, 3};
+  std::vector<std::uint32_t> const pack{0, 1};
+  auto const refused = [&](ballast::row_options const& o) {
+    return refusal([&] { ballast::packed_row<std::int32_t> const row(pack, lengths, o); });
+  };
+  CHECK(refused({.sequences = 1}) == "packed_row: 1 sequences are too few for the 2 of the pack");
+  CHECK(refused({.longest = 4}) == "packed_row: longest = 4 is below the 5 tokens of a sequence");
+  CHECK(refused({.longest = std::int64_t{1} << 40}) == "packed_row: longest = 1099511627776 does not fit");
+  std::vector<std::int32_t> cu(3, -1);
+  ballast::row_spans<std::int32_t, std::int32_t> const offsets{.cu_seqlens = cu};
+  CHECK(refusal([&] { return ballast::write_packed_row(pack, lengths, offsets, {.tokens = std::size_t{1} << 40, .sequences = 2}); }) ==
+        "packed_row: the end of a row of 1099511627776 tokens does not fit in its offsets");
+  CHECK(cu == std::vector<std::int32_t>(3, -1));
+  CHECK(refused({.tokens = 9, .sequences = 2, .longest = 5}) == "accepted");
 }
 
 }  // namespace test_layout_packed_row

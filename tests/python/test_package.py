@@ -57,6 +57,23 @@ class Packing(unittest.TestCase):
             self.assertAlmostEqual(plan.fill, self.lengths.sum() / 8192 / plan.count)
             self.assertIn("valid", ballast.check(plan, self.lengths))
 
+    def test_padded_batches_hold_rows_times_the_longest(self):
+        plan = ballast.padded_batches(self.lengths, 16384, sample_multiple=8, max_items=64)
+        self.assertTrue((counts_of(list(plan.packs), 3000) == 1).all())
+        padded = [len(p) * (-(-int(self.lengths[p].max()) // 8) * 8) for p in plan.packs]
+        self.assertLessEqual(max(padded), 16384)
+        self.assertLessEqual(max(len(p) for p in plan.packs), 64)
+        self.assertEqual((plan.optimal, plan.bound), (True, "longest-rows"))
+        self.assertAlmostEqual(plan.fill, self.lengths.sum() / 16384 / plan.count)
+        self.assertIn("valid", ballast.check(plan, self.lengths))
+        self.assertIn("valid", ballast.check(plan.packs, self.lengths, 16384, sample_multiple=8, padded=True))
+        cut = ballast.padded_batches(self.lengths, 1000, oversize="set_aside")
+        self.assertEqual(list(cut.set_aside), list(np.flatnonzero(self.lengths > 1000)))
+        with self.assertRaisesRegex(ValueError, "^pack 0 holds 12, more than its capacity 10$"):
+            ballast.check([[0, 1]], [6, 2], 10, padded=True)
+        with self.assertRaisesRegex(ValueError, "a padded row can be rejected, set aside or truncated"):
+            ballast.padded_batches([5], 4, oversize="split")
+
     def test_a_search_never_needs_more_packs(self):
         tight = np.random.default_rng(2).integers(1500, 4500, 400)
         self.assertLess(ballast.near_optimal(tight, 8192).count, ballast.pack(tight, 8192).count)
@@ -667,6 +684,26 @@ class Rows(unittest.TestCase):
         self.assertEqual(ballast.segment_ids(cu, row=7).tolist(), [1, 1, 2, 2, 2, 0, 0])
         self.assertEqual(ballast.segment_ids(cu, padded=[0, 4, 8]).tolist(), [1, 1, 0, 0, 2, 2, 2, 0])
 
+    def test_static_rows_have_arrays_of_one_size(self):
+        lengths = drawn(500, 4096)
+        plan = ballast.pack(lengths, 4096, max_items=24)
+        sizes = ballast.static_rows(plan.packs, lengths, multiple=4, tokens=5000)
+        self.assertEqual((sizes["tokens"], sizes["multiple"]), (5000, 4))
+        self.assertEqual(sizes["sequences"], max(len(p) for p in plan.packs) + 1)
+        seen = 0
+        for pack in plan.packs:
+            row = ballast.packed_row(pack, lengths, **sizes)
+            self.assertEqual((len(row.cu_seqlens), len(row.segment_ids)), (sizes["sequences"] + 1, 5000))
+            self.assertEqual((row.max_seqlen, row.cu_seqlens_padded[-1]), (sizes["max_seqlen"], 5000))
+            self.assertTrue((np.diff(row.cu_seqlens)[len(pack) :] == 0).all())
+            self.assertTrue((row.segment_ids[row.cu_seqlens_padded[len(pack)] :] == 0).all())
+            seen += np.diff(row.cu_seqlens).sum()
+        self.assertEqual(seen, lengths.sum())
+        with self.assertRaisesRegex(ValueError, "1 sequences are too few for the 2 of the pack"):
+            ballast.packed_row([0, 1], [3, 4], sequences=1)
+        with self.assertRaisesRegex(ValueError, "static_rows: 6 tokens are too few for a pack of 7"):
+            ballast.static_rows([[0, 1]], [3, 4], tokens=6)
+
     def test_a_packed_row_is_one_allocation(self):
         row = ballast.packed_row([2, 0], [3, 9, 2], multiple=4, tokens=10)
         cu = ballast.cu_seqlens([2, 0], [3, 9, 2])
@@ -692,6 +729,32 @@ class Rows(unittest.TestCase):
                 batch = Packed(huggingface=huggingface)([[5, 6, 7], [8, 9]])
                 self.assertIs(batch["use_cache"], False)
                 self.assertEqual(batch["position_ids"].tolist(), [[0, 1, 2, 0, 1]])
+
+    def test_the_collator_makes_batches_of_one_size(self):
+        from ballast.torch import Packed
+
+        class Tensor(np.ndarray):
+            def unsqueeze(self, _):
+                return self[np.newaxis]
+
+        with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(from_numpy=lambda a: a.view(Tensor))):
+            collate = Packed(tokens=8, sequences=4, pad=9)
+            for samples, tokens, ends in (
+                ([[5, 6, 7], [8, 9]], [5, 6, 7, 8, 9, 9, 9, 9], [0, 3, 5, 8, 8]),
+                ([[1] * 8], [1] * 8, [0, 8, 8, 8, 8]),
+                ([[1, 2], [3, 4], [5], [6, 7, 8]], [1, 2, 3, 4, 5, 6, 7, 8], [0, 2, 4, 5, 8]),
+            ):
+                batch = collate(samples)
+                self.assertEqual(batch["input_ids"].tolist(), [tokens])
+                self.assertEqual((batch["cu_seqlens"].tolist(), batch["max_seqlen"]), (ends, 8))
+                self.assertEqual(sum(label != -100 for label in batch["labels"][0]), sum(len(s) - 1 for s in samples))
+                self.assertEqual((batch["labels"].shape, batch["position_ids"].shape), ((1, 8), (1, 8)))
+            with self.assertRaisesRegex(ValueError, "of 9 tokens in 1 sequences does not fit a row of 8 tokens in 4"):
+                collate([[1] * 9])
+            with self.assertRaisesRegex(ValueError, "of 4 tokens in 4 sequences does not fit"):
+                collate([[1]] * 4)
+        with self.assertRaisesRegex(ValueError, "tokens=8 and sequences=0: batches of one size need both"):
+            Packed(tokens=8)
 
     def test_loss_weights(self):
         labels, cu = np.array([1, 2, -100, 3, 4, 5, 6, 0]), [0, 3, 7]

@@ -31,6 +31,7 @@ void add_check(CLI::App& app, std::string const& command_line) {
             "--out, or a text file with the sample indices of one pack a line; then the lengths, which a setting can do without");
   add_limits(command, arguments->limits);
   command.get_option("--capacity")->required(false);
+  command.add_flag("--padded", arguments->padded, "rows of a packing are padded to the longest of their pack, as pack --padded has them");
   auto& asked = arguments->asked;
   auto const add = [&](char const* name, std::optional<std::int64_t>& value, char const* help) {
     add_value(command, name, value, small_positive, help);
@@ -38,6 +39,7 @@ void add_check(CLI::App& app, std::string const& command_line) {
   command.add_option("--framework", asked.framework, "whose setting it is, as its text tells by default");
   add("--gpus", asked.gpus, "devices of the run, where the setting does not say them");
   add_model(command, arguments->model, "preset or Hugging Face config.json, where the setting does not hold the shape");
+  add("--vocab-size", asked.vocabulary, "words of the tokenizer, where the setting names none that is known (Megatron-LM)");
   add("--seq-length", asked.sequence, "tokens of a sequence, in place of the setting's");
   add("--micro-batch", asked.micro_batch, "sequences of a micro-batch, in place of the setting's");
   add("--micro-batches", asked.micro_batches, "micro-batches of a rank in a step, in place of the setting's");
@@ -57,16 +59,16 @@ void add_check(CLI::App& app, std::string const& command_line) {
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments, &command] {
     if (is_packing(arguments->input.files.front(), !arguments->limits.capacity_text.empty())) {
-      refuse_given(
-          command,
-          {"--framework", "--gpus", "--model", "--seq-length", "--micro-batch", "--micro-batches", "--gradient-checkpointing", "--hf-args",
-           "--stored", "--memory", "--device", "--kernels", "--calibration", "--mfu", "--report", "--write", "--strict"},
-          "settings of frameworks, and " + shown_name(arguments->input.files.front()) + " is a packing");
+      refuse_given(command,
+                   {"--framework", "--gpus", "--model", "--vocab-size", "--seq-length", "--micro-batch", "--micro-batches",
+                    "--gradient-checkpointing", "--hf-args", "--stored", "--memory", "--device", "--kernels", "--calibration", "--mfu",
+                    "--report", "--write", "--strict"},
+                   "settings of frameworks, and " + shown_name(arguments->input.files.front()) + " is a packing");
       if (arguments->limits.capacity_text.empty()) throw bad_input("--capacity is required for a packing: the tokens that a pack holds");
       read_capacities(arguments->limits, arguments->input);
       return check_packing(*arguments);
     }
-    refuse_given(command, {"--capacity", "--max-items", "--multiple"},
+    refuse_given(command, {"--capacity", "--max-items", "--multiple", "--padded"},
                  "packings, and " + shown_name(arguments->input.files.front()) + " is read as a setting of a framework");
     if (arguments->input.files.size() == 1)
       refuse_given(command, {"--columns", "--field", "--histogram", "--zero-length", "--oversize"},

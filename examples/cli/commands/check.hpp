@@ -18,6 +18,7 @@ struct check_arguments {
                            ///< list of indices a line), then lengths
   limit_arguments limits;  ///< of a setting only what is done with samples that are too long
   bool json = false;
+  bool padded = false;  ///< of packings
 
   // of settings alone
   setting_request asked;

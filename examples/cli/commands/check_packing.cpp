@@ -2,6 +2,8 @@
 #include "commands/check.hpp"
 #include "commands/check_left_over.hpp"
 #include "commands/options.hpp"
+#include "errors.hpp"
+#include "planning/padded_plan.hpp"
 #include "readers/data_set.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/packing.hpp"
@@ -14,7 +16,9 @@
 #include <ballast/core/hash.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/packing/check.hpp>
+#include <ballast/packing/check_padded.hpp>
 #include <ballast/packing/oversize.hpp>
+#include <ballast/packing/padded_batches.hpp>
 #include <ballast/packing/vector/check.hpp>
 
 #include <algorithm>
@@ -142,6 +146,11 @@ void check_packing(check_arguments const& arguments) {
   if (o.max_samples == 0) o.max_samples = plan.max_items;
   auto const input = read_lengths(lengths_of);
   refuse_oversize(input, arguments.limits.capacity, o);
+  auto const padded = arguments.padded || plan.padded;
+  if (padded && (o.oversize == ballast::oversize::split || o.oversize == ballast::oversize::alone))
+    throw bad_input("--oversize " + std::string(word_of(o.oversize)) +
+                    ": with --padded, a longer row can be rejected, set aside or truncated");
+  if (padded && input.measures() > 1 && !input.histogram()) throw bad_input("--padded is for one measure");
   if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, plan, input, o.max_samples, name);
   std::vector<std::int64_t> expanded;
   auto lengths = to_lengths(input, expanded);
@@ -152,10 +161,13 @@ void check_packing(check_arguments const& arguments) {
   if (plan.left_over()) {
     trained = check_trained(plan, name, lengths, o);
     lengths = trained.columns.front();
-  } else if (auto const verdict = ballast::check_packing(packs, lengths, o); !verdict.valid()) {
+  } else if (auto const verdict = padded ? ballast::check_padded(packs, lengths, o) : ballast::check_packing(packs, lengths, o);
+             !verdict.valid()) {
     throw bad_input(name + ": not a valid packing: " + describe(verdict));
   }
-  auto const ours = run_packer<std::uint64_t>(strategy::bfd, lengths, o);
+  auto const ours = padded ? ballast::padded_batches<std::uint64_t>(lengths, o) : run_packer<std::uint64_t>(strategy::bfd, lengths, o);
+  auto const naive =
+      padded ? next_fit_padded<std::uint64_t>(lengths, o).size() : run_packer<std::uint64_t>(strategy::next_fit, lengths, o).packs.size();
   packing_report const report{.samples = read,
                               .tokens = ours.tokens,
                               .capacity = o.capacity,
@@ -164,16 +176,16 @@ void check_packing(check_arguments const& arguments) {
                               .bound = std::string(to_string(ours.bound)),
                               .hash = plan.hash,
                               .set_aside = plan.left_over() ? trained.set_aside : ours.set_aside,
-                              .naive_packs = run_packer<std::uint64_t>(strategy::next_fit, lengths, o).packs.size(),
+                              .naive_packs = naive,
                               .dropped = static_cast<std::uint64_t>(
                                   std::ranges::count_if(plan.steps.dropped, [&](auto i) { return i < read; }))};  // others are pieces
   auto const best_fit = std::uint64_t{ours.packs.size()};
   if (!arguments.json)
     return write_standard_output(valid_in_words(plan, "its capacity", o.max_samples) + in_words(report, "This packing") +
-                                 "Best-fit decreasing takes " + grouped(best_fit) + ".\n");
+                                 (padded ? "The fewest padded batches are " : "Best-fit decreasing takes ") + grouped(best_fit) + ".\n");
   auto json = to_json(report);
   add_left_over(json, plan);
-  json["best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};
+  json[padded ? "fewest_padded" : "best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};
   json["seconds"] = {{"read", read_seconds}, {"check", watch.lap()}};
   print_json(json);
 }

@@ -3,6 +3,7 @@
 
 #include "commands/commands.hpp"
 #include "planning/model_words.hpp"
+#include "planning/padded_plan.hpp"
 #include "planning/rank_order.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
@@ -11,10 +12,12 @@
 #include "report/packing.hpp"
 #include "report/page.hpp"
 #include "report/plan_folder.hpp"
+#include "report/static_rows.hpp"
 #include "report/words.hpp"
 
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/pack.hpp>
+#include <ballast/packing/padded_batches.hpp>
 #include <ballast/packing/vector/rank_distance.hpp>
 
 #include <algorithm>
@@ -44,6 +47,7 @@ void require_backend(pack_arguments const& arguments) {
 /// Packs where it was asked for.
 template <class Index>
 [[nodiscard]] ballast::packing<Index> run_packer(pack_arguments const& arguments, std::span<std::int64_t const> lengths) {
+  if (arguments.padded) return ballast::padded_batches<Index>(lengths, arguments.limits.options);
   if constexpr (built_with_cuda)
     if (arguments.backend == backend::cuda) return pack_on_gpu<Index>(lengths, arguments.limits.options);
   return run_packer<Index>(arguments.strategy, lengths, arguments.limits.options);
@@ -97,6 +101,8 @@ template <class Index>
                                  {"multiple", o.sample_multiple},
                                  {"pack_count_multiple", o.pack_count_multiple},
                                  {"seed", o.seed}});
+  if (arguments.padded) document["options"]["padded"] = true;
+  if (report.fixed) document["options"]["static"] = true;
   document["pieces"] = pieces_json(plan.pieces);
   return text_of(document);
 }
@@ -172,8 +178,10 @@ template <class Index>
   auto plan = run_packer<Index>(arguments, lengths);
   require_plan(plan, o);
   std::optional<rank_figures> in_ranks;
+  auto placed =
+      arguments.ranks != 0 || arguments.padded || arguments.fixed ? placed_lengths(lengths, plan, o) : std::vector<std::int64_t>();
+  if (arguments.padded) placed = ballast::padded_lengths(plan.packs, placed, o.sample_multiple);
   if (arguments.ranks != 0) {
-    auto const placed = placed_lengths(lengths, plan, o);
     in_ranks = {.ranks = arguments.ranks, .model = arguments.model.empty() ? "" : name_of_language_part(arguments.model)};
     if (arguments.model.empty())
       order_for_ranks(plan.packs, {placed}, arguments.limits.capacity, arguments.ranks, o.seed);
@@ -194,11 +202,23 @@ template <class Index>
                         .in_ranks = in_ranks,
                         .zero_length = zero_length};
   auto const multiple = std::exchange(o.pack_count_multiple, 1);
-  report.naive_packs =
-      raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
+  auto const naive =
+      arguments.padded ? next_fit_padded<Index>(lengths, o).size() : run_packer<Index>(strategy::next_fit, lengths, o).packs.size();
+  report.naive_packs = raised_to_multiple(naive, multiple, plan.packs.members.size());
+  if (arguments.padded) {
+    report.strategy = "padded";
+    report.padding = -plan.tokens;
+    for (auto const i : plan.packs.members) *report.padding += placed[static_cast<std::size_t>(i)];
+  }
+  std::optional<static_arrays> rows;
+  if (arguments.fixed) {
+    rows = static_arrays_of(plan.packs, placed, o.sample_multiple, longest_that_fits(o), o.max_samples);
+    report.fixed = static_report{to_json(*rows), in_words(*rows)};
+  }
   (void)watch.lap();
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.packs);
+    if (rows) add_files(files, *rows);
     auto const page = page_of(arguments, report, plan, placed_lengths(lengths, plan, arguments.limits.options));
     files.push_back({"report.html", {}, page});
     write_plan(arguments.out, files, plan_json(arguments, report, plan));
@@ -221,7 +241,8 @@ void run(pack_arguments const& arguments) {
   refuse_oversize(input, arguments.limits.capacity, o);
   if (several || arguments.strategy >= strategy::isf) return pack_measures(arguments, input, watch.lap());
   packing_report report;
-  if (arguments.input.select.histogram && counts_histograms(arguments.strategy) && arguments.ranks == 0 && arguments.out.empty()) {
+  if (arguments.input.select.histogram && counts_histograms(arguments.strategy) && arguments.ranks == 0 && arguments.out.empty() &&
+      !arguments.padded && !arguments.fixed) {
     spent.read = watch.lap();
     report = count(input, arguments.strategy, o);
     spent.plan = watch.lap();
@@ -237,10 +258,32 @@ void run(pack_arguments const& arguments) {
   }
   if (!arguments.json)
     return write_standard_output((arguments.model.empty() ? "" : config_in_words(arguments.model)) +
-                                 in_words(report, std::string(name.title)));
+                                 in_words(report, arguments.padded ? "Padded batches" : std::string(name.title)));
   auto json = to_json(report);
   json["seconds"] = {{"read", spent.read}, {"plan", spent.plan}, {"write", spent.write}};
   print_json(json);
+}
+
+}  // namespace
+
+namespace {
+
+/// What --padded and --static do not take.
+void require_shapes(pack_arguments const& pack) {
+  auto const& o = pack.limits.options;
+  auto const refuse = [](std::string const& option, std::string const& why) { throw bad_input(option + ": " + why); };
+  auto const cut = std::string("--oversize ") + std::string(word_of(o.oversize));
+  if (pack.padded) {
+    if (pack.strategy != strategy::automatic) refuse("--padded", "has a strategy of its own, which takes the fewest batches");
+    if (pack.limits.capacity.size() > 1) refuse("--padded", "is for one measure");
+    if (pack.backend == backend::cuda) refuse("--padded", "is not planned by --backend cuda; --backend host does");
+    if (pack.fixed) refuse("--padded", "has rows and no cu_seqlens, so there are none for --static");
+    if (o.pack_count_multiple != 1) refuse("--pack-count-multiple", "not with --padded, which takes the fewest batches");
+    if (o.oversize == ballast::oversize::split || o.oversize == ballast::oversize::alone)
+      refuse(cut, "with --padded, a longer row can be rejected, set aside or truncated");
+  }
+  if (pack.fixed && pack.limits.capacity.size() > 1) refuse("--static", "is for one measure, the tokens of a row");
+  if (pack.fixed && o.oversize == ballast::oversize::alone) refuse(cut, "with --static, no row is longer than --capacity");
 }
 
 }  // namespace
@@ -272,10 +315,15 @@ void add_pack(CLI::App& app, std::string const& command_line) {
   add_model(command, arguments->model, "load is the modelled time of this preset or Hugging Face config.json, not the tokens")
       ->needs(ranks);
   command.add_option("--out", arguments->out, "folder for offsets.npy, members.npy, plan.json and report.html");
+  command.add_flag("--padded", arguments->padded,
+                   "pad each sample to the longest of its batch: rows times longest row is at most --capacity, as in max_tokens batches");
+  command.add_flag("--static", arguments->fixed,
+                   "pad each pack to --capacity tokens and one number of sequences: cu_seqlens of constant size, as CUDA graphs need");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] {
     auto& pack = *arguments;
     read_capacities(pack.limits, pack.input);
+    require_shapes(pack);
     if (pack.backend == backend::cuda && pack.strategy == strategy::automatic) pack.strategy = strategy::bfd;
     require_plan_folder(pack.out);
     run(pack);

@@ -21,6 +21,8 @@ struct pack_arguments {
   std::string model;        ///< whose modelled time orders them, with ranks; empty: their tokens do
   std::string out;          ///< folder; empty: nothing is written
   bool json = false;
+  bool padded = false;       ///< rows are padded to the longest of their pack
+  bool fixed = false;        ///< --static: arrays of one size for each pack
   std::string command_line;  ///< what was typed, for the report
 };
 

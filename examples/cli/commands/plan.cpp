@@ -36,8 +36,8 @@ constexpr left_over_policy left_over_policies[] = {{"split", ballast::left_over:
 /// Options that others need or exclude.
 struct plan_options {
   std::array<CLI::Option*, 2> rates;  ///< --kernels, --calibration
-  CLI::Option *capacity, *ranks, *micro_batches, *recompute, *model, *device, *mfu, *tflops, *bandwidth, *memory_bandwidth, *cost, *levels,
-      *gpus, *global_batch, *batch_tokens;
+  CLI::Option *padded, *fixed, *within, *least_fill, *capacity, *ranks, *micro_batches, *recompute, *model, *device, *mfu, *tflops,
+      *bandwidth, *memory_bandwidth, *cost, *levels, *gpus, *global_batch, *batch_tokens;
   model_options model_side;
 };
 
@@ -83,6 +83,32 @@ struct plan_options {
   return out;
 }
 
+/// "auto", or "auto:8..512".
+[[nodiscard]] gpu_range range_of_gpus(std::string const& option, std::string const& text) {
+  if (text == "auto") return {1, 1024};
+  auto const dots = text.find("..");
+  auto const refuse = [&] {
+    return bad_input(option + " " + printable(text) + ": expected a number, auto, or auto:FEWEST..MOST as in auto:8..512, up to 2^20");
+  };
+  if (!text.starts_with("auto:") || dots == std::string::npos) throw refuse();
+  auto const number = [&](std::string const& digits) {
+    if (digits.empty() || digits.size() > 7 || digits.find_first_not_of("0123456789") != std::string::npos) throw refuse();
+    return std::stoll(digits);
+  };
+  gpu_range const range{number(text.substr(5, dots - 5)), number(text.substr(dots + 2))};
+  if (range.least < 1 || range.most < range.least || range.most > std::int64_t{1} << 20) throw refuse();
+  return range;
+}
+
+/// Hours, minutes or days, in milliseconds.
+[[nodiscard]] double milliseconds_of_run(std::string const& option, std::string const& text) {
+  constexpr std::pair<std::string_view, double> units[] = {{"min", 6e4}, {"h", 3.6e6}, {"d", 8.64e7}};
+  for (auto const& [unit, ms] : units)
+    if (text.size() > unit.size() && text.ends_with(unit) && text[text.size() - unit.size() - 1] <= '9')
+      if (auto const value = decimal(option, text.substr(0, text.size() - unit.size())); value > 0 && value <= 1e6) return value * ms;
+  throw bad_input(option + " " + printable(text) + ": expected a time, as in 36h, 90min or 3d");
+}
+
 void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
   of.levels = command
                   .add_option("--levels", plan.levels,
@@ -90,10 +116,23 @@ void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
                   ->excludes(of.ranks)
                   ->excludes(of.tflops)
                   ->excludes(of.cost);
-  of.gpus = add_value(command, "--gpus", plan.gpus, whole<std::uint32_t>,
-                      "GPUs of the run: choose ranks, stages, TP, CP, EP, ZeRO, micro-batches and schedule; or those of --levels")
+  auto const gpus = [&plan](std::string const& text) {
+    if (text.starts_with("auto"))
+      plan.range = range_of_gpus("--gpus", text);
+    else
+      plan.gpus = whole<std::uint32_t>("--gpus", text);
+  };
+  of.gpus = command
+                .add_option_function<std::string>(
+                    "--gpus", gpus,
+                    "GPUs of the run: choose ranks, stages, TP, CP, EP, ZeRO, micro-batches and schedule; or those of --levels; auto or "
+                    "auto:8..512: the fewest that fit, or with --within the cheapest")
                 ->excludes(of.ranks)
                 ->excludes(of.cost);
+  of.within = add_value(command, "--within", plan.degrees.within_ms, milliseconds_of_run,
+                        "time, as in 36h, in which all of the data are to be trained on once, as modelled: of --gpus auto those that take "
+                        "the fewest GPU-hours")
+                  ->needs(of.gpus);
   of.global_batch = add_value(command, "--global-batch", plan.degrees.global_batch, positive,
                               "packs of --capacity tokens in a step, in place of --micro-batches; with --gpus or several kinds of devices "
                               "one for each GPU by default")
@@ -110,16 +149,27 @@ void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
       ->needs(of.levels);
 }
 
-void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of) {
+void add_balance(CLI::App& command, plan_arguments& plan, plan_options& of) {
+  of.padded = command
+                  .add_flag("--padded", plan.padded,
+                            "pad each sample to the longest of its micro-batch: rows times longest row is at most --capacity")
+                  ->excludes(of.levels)
+                  ->excludes(of.gpus)
+                  ->excludes(of.model_side.stages);
+  of.fixed = command
+                 .add_flag("--static", plan.fixed,
+                           "write cu_seqlens of constant size: each pack padded to --capacity tokens and one number of sequences")
+                 ->excludes(of.levels)
+                 ->excludes(of.padded);
   add_value(command, "--step-overhead-ms", plan.step_overhead_ms, milliseconds,
             "milliseconds of a step besides its micro-batches, as for the all-reduce and the optimiser; 0 by default")
       ->excludes(of.levels);
   add_value(command, "--micro-batch-overhead-ms", plan.micro_batch_overhead_ms, milliseconds,
             "milliseconds of a micro-batch besides its samples, as for launches; by default what its kernels take, 0 with --mfu")
       ->excludes(of.levels);
-  add_value(command, "--least-fill", plan.options.steps.least_fill, thousandths,
-            "share of the capacity, as in 0.97, to fill before balance counts, where a plan can")
-      ->excludes(of.levels);
+  of.least_fill = add_value(command, "--least-fill", plan.options.steps.least_fill, thousandths,
+                            "share of the capacity, as in 0.97, to fill before balance counts, where a plan can")
+                      ->excludes(of.levels);
   add_value(command, "--multiple", plan.multiple, positive,
             "round each sample up to a multiple of this before it is planned, as context parallelism needs: 16 for --cp 8")
       ->excludes(of.levels);
@@ -148,6 +198,13 @@ void require_shape(plan_arguments const& plan, plan_options const& of) {
       throw bad_input(option->get_name() + " requires --stages" + (plan.levels.empty() ? " or --gpus" : ""));
   if (of.recompute->count() != 0 && !plan.asks_capacity())
     throw bad_input("--recompute is for --capacity auto; stages choose what they recompute, of --recompute-modules");
+  if (plan.range.most != 0) {
+    if (!plan.levels.empty()) throw bad_input("--gpus auto: not with --levels, which are planned for a number of GPUs");
+    if (of.global_batch->count() == 0 && of.batch_tokens->count() == 0)
+      throw bad_input("--gpus auto requires --global-batch, so that all numbers of GPUs train the same steps");
+  } else if (of.within->count() != 0) {
+    throw bad_input("--within: --gpus auto chooses the number of GPUs for it, and --gpus " + std::to_string(plan.gpus) + " gives one");
+  }
   if (!searched) return;
   if (of.micro_batches->count() != 0)
     throw bad_input("--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has");
@@ -181,6 +238,20 @@ void require_multiple_of(std::string const& option, std::uint64_t value, std::ui
   if (value % unit != 0)
     throw bad_input(option + " " + std::to_string(value) + ": is no multiple of " + what + "; " +
                     (below == 0 ? "" : std::to_string(below) + " and ") + std::to_string(below + unit) + (below == 0 ? " is" : " are"));
+}
+
+/// What --padded and --static do not take.
+void require_shapes(plan_arguments const& plan, plan_options const& of) {
+  auto const& o = plan.options;
+  if (plan.fixed && plan.measures() > 1) throw bad_input("--static: is for one measure, the tokens of a row");
+  if (!plan.padded) return;
+  if (plan.measures() > 1) throw bad_input("--padded: is for one measure");
+  if (plan.asks_capacity()) throw bad_input("--padded: --capacity auto counts packs without padding; give a number");
+  if (of.least_fill->count() != 0) throw bad_input("--least-fill: not with --padded, which takes the fewest batches");
+  if (o.oversize == ballast::oversize::split)
+    throw bad_input("--oversize split: with --padded, a longer row can be rejected, set aside or truncated");
+  if (o.steps.left_over != ballast::left_over::split && o.steps.left_over != ballast::left_over::shorten)
+    throw bad_input("--left-over: with --padded, a last step can be split or shortened");
 }
 
 /// Packs of a step from its tokens, and micro-batches from its packs where ranks are given.
@@ -245,6 +316,7 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--cost",
                                        "--levels",
                                        "--gpus",
+                                       "--within",
                                        "--curriculum",
                                        "--step-overhead-ms",
                                        "--micro-batch-overhead-ms",
@@ -261,6 +333,8 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--kernels",
                                        "--calibration",
                                        "--out",
+                                       "--padded",
+                                       "--static",
                                        "--stages",
                                        "--layers"};
   return std::find(std::begin(none), std::end(none), option) == std::end(none);
@@ -316,6 +390,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     require_shape(plan, of);
     if (plan.asks_capacity()) require_question(plan, of);
     read_measures(plan);
+    require_shapes(plan, of);
     read_global_batch(plan, of);
     read_own_device(plan, of);
     auto const searched = plan.levels.empty() && of.gpus->count() != 0;
@@ -326,6 +401,8 @@ void add_plan(CLI::App& app, std::string const& command_line) {
       by.spread.zero = ballast::trainer_named("megatron").zero;
     if (searched)
       plan.degrees = {.gpus = plan.gpus,
+                      .range = plan.range,
+                      .within_ms = plan.degrees.within_ms,
                       .global_batch = plan.degrees.global_batch,
                       .tensor = given.tensor->count() != 0,
                       .context = given.context->count() != 0,

@@ -37,9 +37,12 @@ struct plan_arguments {
   std::uint32_t gpus = 1;                              ///< of the run, where there are levels or degrees are chosen
   std::string schedules;                               ///< as they were given
   degree_request degrees;                              ///< to choose, with GPUs and without levels
+  gpu_range range;                                     ///< of --gpus auto
   std::string out;                                     ///< folder; empty: nothing is written
   std::string command_line;                            ///< for the report
   bool json = false;
+  bool padded = false;                ///< rows are padded to the longest of their pack
+  bool fixed = false;                 ///< --static: arrays of one size for each pack
   std::int64_t memory_bandwidth = 0;  ///< bytes/s of the memory of a device of one's own
 
   [[nodiscard]] std::size_t measures() const { return options.others.size() + 1; }

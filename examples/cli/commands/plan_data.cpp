@@ -5,6 +5,7 @@
 #include "planning/model_plan.hpp"
 #include "planning/model_words.hpp"
 #include "planning/packers.hpp"
+#include "planning/padded_plan.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
 #include "report/json.hpp"
@@ -13,6 +14,7 @@
 #include "report/page.hpp"
 #include "report/plan_folder.hpp"
 #include "report/progress.hpp"
+#include "report/static_rows.hpp"
 #include "report/words.hpp"
 
 #include <ballast/plan/balance_report.hpp>
@@ -139,6 +141,8 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
                                  {"micro_batch_overhead_ms", micro_batch_ms(arguments, cost)},
                                  {"least_fill", arguments.options.steps.least_fill / 1000.0},
                                  {"model", cost.model}};
+  if (arguments.padded) options["padded"] = true;
+  if (arguments.fixed) options["static"] = true;
   if (!cost.device.empty()) options["device"] = cost.device;
   if (plan.measures.empty()) figures["bound"] = to_string(plan.made.bound);
   auto document = plan_document(arguments.input, hash_of_files(plan.made.steps.packs, plan.made.steps.table), figures, options);
@@ -146,7 +150,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
   return text_of(document);
 }
 
-[[nodiscard]] std::array<report_plan, 3> three_plans(planned_data const& plan, double ms_per_unit) {
+[[nodiscard]] std::array<report_plan, 3> three_plans(planned_data const& plan, double ms_per_unit, bool padded) {
   auto const shown = [&](std::string name, std::string how, ballast::plan_figures const& f) {
     report_plan r{.name = std::move(name),
                   .how = std::move(how),
@@ -163,9 +167,10 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
     for (auto const load : f.loads) r.loads.push_back(static_cast<double>(load) * ms_per_unit);
     return r;
   };
-  std::array plans{shown("naive", "next fit in input order, dealt in order", plan.compared.naive),
-                   shown("usual", "best fit, dealt at random", plan.compared.usual),
-                   shown("planned", "samples dealt to ranks by cost", plan.compared.planned)};
+  std::array plans{
+      shown("naive", "next fit in input order, dealt in order", plan.compared.naive),
+      shown("usual", padded ? "samples of similar length, dealt at random" : "best fit, dealt at random", plan.compared.usual),
+      shown("planned", padded ? "the same batches, dealt to ranks by cost" : "samples dealt to ranks by cost", plan.compared.planned)};
   if (!plan.stages) return plans;
   auto const& runs = plan.stages->runs;
   std::array const simulated{&runs.naive, &runs.usual, &runs.planned};
@@ -376,6 +381,14 @@ struct in_words_of {
   return out;
 }
 
+/// What was read of each sample and piece, as far as it is trained.
+[[nodiscard]] std::vector<std::int64_t> read_tokens(ballast::trained_samples<> const& samples, std::span<std::int64_t const> read) {
+  auto out = samples.tokens;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = i < read.size() ? (std::min)(out[i], read[i]) : samples.pieces[i - read.size()].length;
+  return out;
+}
+
 /// Takes the padding out of what the figures call tokens, and of what pieces hold. Returns that of the plan.
 std::int64_t discount_padding(planned_data& plan, ballast::usual_batchings<> const& others, std::span<std::int64_t const> read) {
   auto& samples = plan.made.samples;
@@ -448,12 +461,13 @@ void plan_one_capacity(plan_arguments arguments) {
     lengths.emplace(arguments.input, "plan", o.capacity, arguments.chosen ? ballast::oversize::set_aside : arguments.options.oversize,
                     arguments.multiple);
   if (arguments.chosen) count_longer(*arguments.chosen, lengths->counts(), arguments.options.oversize, title);
-  auto const padded = arguments.multiple == 1 ? std::vector<std::int64_t>() : rounded_up(lengths->view(), arguments.multiple);
-  auto const planned = several ? std::span<std::int64_t const>() : arguments.multiple == 1 ? lengths->view() : std::span(padded);
+  auto const padded =
+      arguments.multiple == 1 || arguments.padded ? std::vector<std::int64_t>() : rounded_up(lengths->view(), arguments.multiple);
+  auto const planned = several ? std::span<std::int64_t const>() : padded.empty() ? lengths->view() : std::span(padded);
   arguments.options.steps.capacity -= o.capacity % arguments.multiple;
   auto const read_seconds = watch.lap();
 
-  std::optional<ballast::searched_settings> found;
+  std::optional<chosen_degrees> found;
   if (wanted.gpus > 0) {
     auto const& [asked, on, data] = std::tie(arguments.model_side, arguments.on, arguments.options);
     found =
@@ -466,10 +480,11 @@ void plan_one_capacity(plan_arguments arguments) {
   if (several)
     count_for(input.cost, columns->view(), o);
   else
-    input.cost.count_for(planned, o);
+    input.cost.count_for(planned, o);  // padded rows count for themselves
   auto const& cost = input.cost;
 
   auto options = arguments.options;
+  std::optional<padded_plan> in_rows;
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
   options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
   options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
@@ -477,18 +492,22 @@ void plan_one_capacity(plan_arguments arguments) {
   if (auto const samples = several ? columns->view().size() : planned.size(); samples >= shown_from)
     progress.emplace("planning " + grouped(samples) + " samples").begin();
   auto const limits = progress ? ballast::search_limits{.progress = *progress} : ballast::search_limits{};
+  if (arguments.padded) in_rows = plan_padded(planned, options, arguments.multiple, input.cost);
   planned_data plan{.samples = several ? columns->view().size() : planned.size(),
-                    .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
-                                    : ballast::plan_data(planned, options, cost, limits, ballast::threads()),
+                    .made = in_rows   ? std::move(in_rows->made)
+                            : several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
+                                      : ballast::plan_data(planned, options, cost, limits, ballast::threads()),
                     .compared = {},
                     .limits = {},
                     .stages = {},
                     .measures = {}};
   auto const hash = ballast::hash(plan.made.steps);
   keep_packs_of_steps(plan.made.steps);
-  auto const others = usual_batchings_of(plan.made, options);
-  plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
-  auto const padding = arguments.multiple == 1 ? 0 : discount_padding(plan, others, lengths->view());
+  auto const others = in_rows ? ballast::usual_batchings<>() : usual_batchings_of(plan.made, options);
+  plan.compared = in_rows ? in_rows->compared : compare_with_usual(plan.made, others, options, cost.ms_per_unit);
+  auto const padding = in_rows                   ? padding_of(plan.made.steps, plan.made.samples, lengths->view())
+                       : arguments.multiple == 1 ? 0
+                                                 : discount_padding(plan, others, lengths->view());
   plan.limits = report_balance(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
   if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
@@ -506,21 +525,42 @@ void plan_one_capacity(plan_arguments arguments) {
                               .naive_packs = plan.compared.naive.packs,
                               .zero_length = several ? columns->skipped() : lengths->skipped()};
   auto json = to_json(report, plan, arguments);
+  if (in_rows) json["padding"] = padding;
   if (found) add_search(json, *found);
   if (arguments.chosen) json["capacity_auto"] = to_json(*arguments.chosen);
-  in_words_of what{
-      .title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.made.steps), .measures = plan.measures};
+  in_words_of what{.title = title,
+                   .plans = three_plans(plan, ms_of_rank, arguments.padded),
+                   .limits = describe(plan.limits, plan.made.steps),
+                   .measures = plan.measures};
   if (plan.stages && !what.limits.empty()) {  // instead of the balance of costs, what the simulation shows
     what.limits.erase(what.limits.begin());
     auto const shown = describe(plan.stages->runs);
     what.limits.insert(what.limits.begin(), shown.begin(), shown.end());
   }
   for (auto& sentence : trade_in_words(plan, what.plans, arguments.options)) what.limits.push_back(std::move(sentence));
-  if (arguments.multiple != 1)
+  if (in_rows)
+    what.limits.push_back(
+        "Rows are padded to the longest of their micro-batch, by " + counted(static_cast<std::uint64_t>(padding), "token") + ": " +
+        percent(plan.made.steps.tokens == 0 ? 0 : static_cast<double>(padding) / static_cast<double>(plan.made.steps.tokens)) +
+        " of what micro-batches hold.");
+  std::optional<static_arrays> rows;
+  if (arguments.fixed) {
+    rows = static_arrays_of(plan.made.steps.packs, read_tokens(plan.made.samples, lengths->view()), arguments.multiple, o.capacity,
+                            options.max_samples);
+    json["static"] = to_json(*rows);
+    auto words = in_words(*rows);
+    words.pop_back();
+    what.limits.push_back(std::move(words));
+  }
+  if (found && plan.stages)
+    if (auto late = late_in_words(*found, static_cast<double>(plan.stages->runs.planned.time.value) / 1e6); !late.empty())
+      what.limits.push_back(std::move(late));
+  if (arguments.multiple != 1 && !in_rows)
     what.limits.push_back("Samples are rounded up to multiples of " + grouped(static_cast<std::uint64_t>(arguments.multiple)) + ", by " +
                           counted(static_cast<std::uint64_t>(padding), "token") + " of padding.");
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.made.steps.packs);
+    if (rows) add_files(files, *rows);
     std::array const shape{plan.made.steps.steps(), static_cast<std::size_t>(o.ranks),
                            static_cast<std::size_t>(plan.made.steps.micro_batches)};
     files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, plan.made.steps.table));

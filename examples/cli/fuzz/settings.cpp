@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 // The readers behind `check`, from memory: argument lines, YAML, JSON or TOML become a valid setting, rates or a calibration, or one
@@ -20,7 +21,12 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   if (size == 0) return 0;
   std::string const text(reinterpret_cast<char const*>(data + 1), size - 1);
   constexpr char const* names[] = {"run.sh", "a.yaml", "ds.json", "train.toml"};
-  setting_request const asked{.model = ballast::transformer_preset(data[0] % 8 < 4 ? "llama-3.1-8b" : "qwen3-30b-a3b"), .gpus = 64};
+  setting_request asked{.model = ballast::transformer_preset(data[0] % 8 < 4 ? "llama-3.1-8b" : "qwen3-30b-a3b"), .gpus = 64};
+  if (data[0] % 32 < 16) {  // a model and a file that the setting names
+    asked.vocabulary = 32000;
+    asked.find_model = [model = *asked.model](std::string const&) { return std::optional(known_model{model}); };
+    asked.find_file = [&](std::string const&) { return std::optional(text); };
+  }
   try {
     if (data[0] >= 192) {
       auto const rates = ballast::kernels_named("h100-te-bf16");

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -64,23 +66,109 @@ void require_one(ballast::searched_settings const& found, ballast::search_option
 }
 
 template <class Data, class Model>
-[[nodiscard]] ballast::searched_settings chosen(degree_request const& what, model_request const& asked, model_on_device const& on,
-                                                ballast::data_plan_options const& options, Data const& data, Model const& model,
-                                                std::string const& title) {
+[[nodiscard]] ballast::searched_settings search(ballast::search_options const& o, model_request const& asked, model_on_device const& on,
+                                                Data const& data, Model const& model) {
+  auto const setting = on.mfu ? asked.setting : overlapping(asked.setting, asked.hidden);
+  return ballast::search_degrees(data, model, o, cluster_of(on, setting, asked.hidden), setting);
+}
+
+/// Packs of all the data, by the mean one.
+[[nodiscard]] double packs_of(std::vector<std::int64_t> const& tokens, ballast::search_options const& o) {
+  auto const mean = ballast::pack_sizes_of(tokens, o.sequence, o.max_samples).mean.tokens;
+  return mean == 0 ? 0 : static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0})) / static_cast<double>(mean);
+}
+[[nodiscard]] double packs_of(ballast::sample_measures const& samples, ballast::search_options const& o) {
+  auto const mean = ballast::pack_sizes_of(samples, o.tiles, o.sequence, o.max_samples).mean.tokens;
+  auto const tokens = samples.column(1);
+  return mean == 0 ? 0 : static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0})) / static_cast<double>(mean);
+}
+
+[[nodiscard]] std::string tried_in_words(std::vector<tried_gpus> const& tried) {
+  std::string text;
+  for (auto const& t : tried)
+    text += (text.empty() ? "" : ", ") + grouped(static_cast<std::uint64_t>(t.gpus)) +
+            (t.modelled_ms == 0 ? " (none fits)" : " (" + duration(t.modelled_ms) + formatted(", %.1f GPU-hours)", t.gpu_hours()));
+  return text;
+}
+
+/// Tries numbers of GPUs, fewest first.
+template <class Data, class Model>
+[[nodiscard]] chosen_degrees chosen_number(degree_request const& what, model_request const& asked, model_on_device const& on,
+                                           ballast::data_plan_options const& options, Data const& data, Model const& model,
+                                           std::string const& title) {
+  auto const per_node = device_of(on.device).per_node;
+  auto const numbers = numbers_to_try(what.range, per_node);
+  auto const range = std::to_string(what.range.least) + ".." + std::to_string(what.range.most);
+  if (numbers.empty())
+    throw bad_input("--gpus auto:" + range + ": has no multiple of a node of " + std::to_string(per_node) +
+                    " GPUs, and no power of two below it; widen the range");
+  chosen_degrees out{.best = {}, .within_ms = what.within_ms};
+  auto least = std::numeric_limits<double>::infinity();
+  auto of_number = what;
+  for (auto const gpus : numbers) {
+    of_number.gpus = gpus;
+    progress_line progress("judging settings of " + counted(static_cast<std::uint64_t>(gpus), "GPU"));
+    auto o = options_of(of_number, asked, on, options);
+    o.progress = progress;
+    auto found = search(o, asked, on, data, model);
+    auto& tried = out.tried.emplace_back(tried_gpus{.gpus = gpus});
+    if (found.status != ballast::status::feasible || found.per_pack) continue;
+    tried.modelled_ms = found.ranked.front().plan.step_ms() * packs_of(data, o) / static_cast<double>(o.global_batch);
+    if (what.within_ms != 0 && tried.modelled_ms > what.within_ms) continue;
+    if (auto const cost = what.within_ms == 0 ? 0 : tried.gpu_hours(); cost < least) {
+      least = cost;
+      out.best = std::move(found);
+    }
+    if (what.within_ms == 0) break;
+  }
+  if (!out.best.ranked.empty()) return out;
+  auto const fits = std::ranges::any_of(out.tried, [](auto const& t) { return t.modelled_ms != 0; });
+  throw no_plan(
+      title +
+      (fits ? ": no number of GPUs finishes within " + duration(what.within_ms) + ", by modelled times"
+            : ": on no number of GPUs does a setting fit that divides --global-batch") +
+      "; tried: " + tried_in_words(out.tried) + "; " +
+      (fits ? "more time, or a range beyond " + std::to_string(what.range.most) + ", may help"
+            : "a shorter --capacity, --head-loss fused, --optimizer or a range beyond " + std::to_string(what.range.most) + " may help"));
+}
+
+template <class Data, class Model>
+[[nodiscard]] chosen_degrees chosen(degree_request const& what, model_request const& asked, model_on_device const& on,
+                                    ballast::data_plan_options const& options, Data const& data, Model const& model,
+                                    std::string const& title) {
+  if (what.range.most != 0) return chosen_number(what, asked, on, options, data, model, title);
   progress_line progress("judging settings of " + counted(static_cast<std::uint64_t>(what.gpus), "GPU"));
   auto o = options_of(what, asked, on, options);
   o.progress = progress;
-  auto const setting = on.mfu ? asked.setting : overlapping(asked.setting, asked.hidden);
-  auto found = ballast::search_degrees(data, model, o, cluster_of(on, setting, asked.hidden), setting);
-  require_one(found, o, title);
-  return found;
+  chosen_degrees out{.best = search(o, asked, on, data, model)};
+  require_one(out.best, o, title);
+  return out;
 }
 
 }  // namespace
 
-ballast::searched_settings choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
-                                          ballast::data_plan_options const& options, std::span<std::int64_t const> lengths,
-                                          std::string const& title) {
+std::vector<std::int64_t> numbers_to_try(gpu_range range, std::int64_t per_node) {
+  constexpr std::int64_t few = 16;  // nodes, of which all are tried
+  std::vector<std::int64_t> out;
+  for (std::int64_t gpus = 1; gpus < per_node; gpus *= 2)
+    if (gpus >= range.least && gpus <= range.most) out.push_back(gpus);
+  auto const first = (range.least + per_node - 1) / per_node, last = range.most / per_node;
+  auto const add = [&](std::int64_t nodes) {
+    if (nodes >= (std::max)(first, std::int64_t{1}) && nodes <= last) out.push_back(nodes * per_node);
+  };
+  if (last - first < few) {
+    for (auto nodes = first; nodes <= last; ++nodes) add(nodes);
+    return out;
+  }
+  for (std::int64_t nodes = 1; nodes <= last; nodes *= 2) {
+    add(nodes);
+    if (nodes > 1) add(nodes / 2 * 3);
+  }
+  return out;
+}
+
+chosen_degrees choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
+                              ballast::data_plan_options const& options, std::span<std::int64_t const> lengths, std::string const& title) {
   auto const trained =
       ballast::apply_oversize(lengths, {.capacity = options.steps.capacity, .oversize = options.oversize}, ballast::token_cost{});
   std::vector<std::int64_t> tokens;
@@ -93,9 +181,9 @@ ballast::searched_settings choose_degrees(degree_request const& what, model_requ
   return chosen(what, asked, on, options, tokens, model_of(on.model), title);
 }
 
-ballast::searched_settings choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
-                                          ballast::data_plan_options const& options, ballast::sample_measures const& samples,
-                                          std::string const& title) {
+chosen_degrees choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
+                              ballast::data_plan_options const& options, ballast::sample_measures const& samples,
+                              std::string const& title) {
   auto const known = model_named(on.model);
   if (!known.images || samples.measures() != 2)
     throw bad_input("--gpus: of samples with several measures, those of tiles and tokens for a vision-language --model are searched");
@@ -104,8 +192,8 @@ ballast::searched_settings choose_degrees(degree_request const& what, model_requ
   return chosen(what, asked, on, options, samples, *known.images, title);
 }
 
-void take_first(ballast::searched_settings const& found, model_request& asked, ballast::data_plan_options& options) {
-  auto const& s = found.ranked.front().setting;
+void take_first(chosen_degrees const& found, model_request& asked, ballast::data_plan_options& options) {
+  auto const& s = found.best.ranked.front().setting;
   options.steps.capacity *= s.micro_batch;
   for (auto& other : options.others) other *= s.micro_batch;
   options.steps.ranks = static_cast<std::uint64_t>(s.ranks());
@@ -127,16 +215,28 @@ namespace {
 
 }  // namespace
 
-std::string in_words(ballast::searched_settings const& found) {
+std::string late_in_words(chosen_degrees const& found, double modelled_ms) {
+  if (found.within_ms == 0 || modelled_ms <= found.within_ms) return {};
+  return "Planned in full, the data take " + duration(modelled_ms) + ", more than --within asks for and than the simulated steps say.";
+}
+
+std::string in_words(chosen_degrees const& choice) {
+  auto const& found = choice.best;
   auto const& first = found.ranked.front();
-  auto text = counted(found.settings, "setting") + " of " + counted(static_cast<std::uint64_t>(first.setting.gpus()), "GPU") + ": " +
-              grouped(found.excluded) + " excluded by bounds, " + grouped(found.unfit) + " too large for memory, " +
-              grouped(found.planned) + " planned." + indivisible_in_words(found) +
-              " With micro-batches that are all like the mean one, none takes less than " +
-              duration(static_cast<double>(found.step.value) / 1e6) +
-              " a step. The best, simulated with some of the data:\n\n"
-              "    TP    PP    CP    EP    DP  ZeRO  micro-batches        schedule       a step   time         memory  recompute  bubble"
-              "  waiting  exchange\n";
+  std::string text;
+  if (!choice.tried.empty()) {
+    auto const gpus = counted(static_cast<std::uint64_t>(first.setting.gpus()), "GPU");
+    text = "Tried, with the modelled time of one epoch: " + tried_in_words(choice.tried) + ".\n" +
+           (choice.within_ms == 0 ? gpus + ": the first of them on which a setting fits.\n\n"
+                                  : gpus + ": of those that finish within " + duration(choice.within_ms) + ", the fewest GPU-hours.\n\n");
+  }
+  text += counted(found.settings, "setting") + " of " + counted(static_cast<std::uint64_t>(first.setting.gpus()), "GPU") + ": " +
+          grouped(found.excluded) + " excluded by bounds, " + grouped(found.unfit) + " too large for memory, " + grouped(found.planned) +
+          " planned." + indivisible_in_words(found) + " With micro-batches that are all like the mean one, none takes less than " +
+          duration(static_cast<double>(found.step.value) / 1e6) +
+          " a step. The best, simulated with some of the data:\n\n"
+          "    TP    PP    CP    EP    DP  ZeRO  micro-batches        schedule       a step   time         memory  recompute  bubble"
+          "  waiting  exchange\n";
   for (auto const& r : found.ranked) {
     auto const& s = r.setting;
     auto const& of = r.plan.shares;
@@ -155,7 +255,15 @@ std::string in_words(ballast::searched_settings const& found) {
   return text + "\nThe first is planned for all of the data:\n\n";
 }
 
-void add_search(nlohmann::ordered_json& json, ballast::searched_settings const& found) {
+void add_search(nlohmann::ordered_json& json, chosen_degrees const& choice) {
+  auto const& found = choice.best;
+  for (auto const& t : choice.tried) {
+    auto& entry = json["gpus_tried"].emplace_back(nlohmann::ordered_json{{"gpus", t.gpus}, {"fits", t.modelled_ms != 0}});
+    if (t.modelled_ms == 0) continue;
+    entry["modelled_hours"] = t.modelled_ms / 3.6e6;
+    entry["gpu_hours"] = t.gpu_hours();
+  }
+  if (choice.within_ms != 0) json["within_hours"] = choice.within_ms / 3.6e6;
   json["search"] = {{"gpus", found.ranked.front().setting.gpus()},
                     {"settings", found.settings},
                     {"excluded", found.excluded},

@@ -19,28 +19,55 @@
 
 namespace ballast_cli {
 
+/// Numbers of GPUs to choose from, `--gpus auto:8..512`.
+struct gpu_range {
+  std::int64_t least = 0, most = 0;  ///< 0: the number is given
+};
+
 /// What the options leave to the choice.
 struct degree_request {
-  std::int64_t gpus = 0;                                                               ///< 0: nothing is chosen
-  std::int64_t global_batch = 0;                                                       ///< packs of a step; 0: one for each GPU
+  std::int64_t gpus = 0;          ///< 0: nothing is chosen
+  gpu_range range = {};           ///< in place of a number
+  double within_ms = 0;           ///< in which all of the data are to be trained on, with a range; 0: the fewest GPUs that fit
+  std::int64_t global_batch = 0;  ///< packs of a step; 0: one for each GPU
   bool tensor = false, context = false, expert = false, stages = false, zero = false;  ///< whether an option gives the only value
   std::vector<ballast::any_schedule> schedules = {};                                   ///< empty: 1F1B and interleaved ones
   std::vector<std::uint64_t> chunks = {};                                              ///< of interleaved schedules; empty: any
 };
 
-/// The best settings for the data, of which the plan takes the first. Throws no_plan, beginning with `title`, where none fits.
-[[nodiscard]] ballast::searched_settings choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
-                                                        ballast::data_plan_options const& options, std::span<std::int64_t const> lengths,
-                                                        std::string const& title);
-/// The same for image tiles and tokens.
-[[nodiscard]] ballast::searched_settings choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
-                                                        ballast::data_plan_options const& options, ballast::sample_measures const& samples,
-                                                        std::string const& title);
-/// The options of a plan with the first setting.
-void take_first(ballast::searched_settings const& found, model_request& asked, ballast::data_plan_options& options);
+/// A number of GPUs that was tried.
+struct tried_gpus {
+  std::int64_t gpus = 0;
+  double modelled_ms = 0;  ///< of one epoch, by the simulated steps; 0: no setting fits, or none divides the packs of a step
+  [[nodiscard]] double gpu_hours() const { return static_cast<double>(gpus) * modelled_ms / 3.6e6; }
+};
 
-[[nodiscard]] std::string in_words(ballast::searched_settings const& found);
-/// Adds `search` and `ranked`.
-void add_search(nlohmann::ordered_json& json, ballast::searched_settings const& found);
+/// The best settings of a number of GPUs.
+struct chosen_degrees {
+  ballast::searched_settings best;
+  std::vector<tried_gpus> tried = {};  ///< where the number is chosen
+  double within_ms = 0;                ///< in which it is to end; 0: it is the fewest that fit
+};
+
+/// The numbers that are tried: powers of two below a node; multiples of a node, all of them if there are few, or else 1, 2, 3, 4, 6, 8, 12,
+/// ... nodes.
+[[nodiscard]] std::vector<std::int64_t> numbers_to_try(gpu_range range, std::int64_t per_node);
+
+/// The best settings for the data, of which the plan takes the first. Throws no_plan, beginning with `title`, where none fits.
+[[nodiscard]] chosen_degrees choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
+                                            ballast::data_plan_options const& options, std::span<std::int64_t const> lengths,
+                                            std::string const& title);
+/// The same for image tiles and tokens.
+[[nodiscard]] chosen_degrees choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
+                                            ballast::data_plan_options const& options, ballast::sample_measures const& samples,
+                                            std::string const& title);
+/// The options of a plan with the first setting.
+void take_first(chosen_degrees const& found, model_request& asked, ballast::data_plan_options& options);
+
+[[nodiscard]] std::string in_words(chosen_degrees const& found);
+/// What to say where all of the data, planned in full, do not end in the time that was asked for; empty if they do.
+[[nodiscard]] std::string late_in_words(chosen_degrees const& found, double modelled_ms);
+/// Adds `search` and `ranked`, and `gpus_tried` where the number is chosen.
+void add_search(nlohmann::ordered_json& json, chosen_degrees const& found);
 
 }  // namespace ballast_cli

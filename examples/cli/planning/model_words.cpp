@@ -12,18 +12,26 @@
 namespace ballast_cli {
 
 std::string masks_in_words(ballast::transformer const& m) {
-  auto const linear = m.linear.layers.count(m.layers);
-  std::int64_t windowed = 0;
-  for (std::int64_t l = 0; l < m.layers; ++l) windowed += m.window > 0 && m.windowed.contains(l) && !m.linear.layers.contains(l) ? 1 : 0;
+  auto const linear = m.linear.layers.count(m.layers), convolved = m.conv.layers.count(m.layers);
+  std::int64_t full = 0, windowed = 0, space = 0, both = 0;
+  for (std::int64_t l = 0; l < m.layers; ++l) {
+    auto const scored = m.attention_layers.contains(l) && !m.linear.layers.contains(l);
+    auto& of = m.space.layers.contains(l) ? scored ? both : space : m.window > 0 && m.windowed.contains(l) ? windowed : full;
+    of += scored || m.space.layers.contains(l) ? 1 : 0;
+  }
   std::string text = std::to_string(m.layers) + " layers: ";
   auto first = true;
   auto const add = [&](std::int64_t count, std::string const& what) {
     if (count > 0) text += (first ? "" : ", ") + std::to_string(count) + " " + what;
     first = first && count == 0;
   };
-  add(m.layers - windowed - linear, "full");
-  add(windowed, (m.chunked ? "chunked " : "sliding ") + grouped(static_cast<std::uint64_t>(m.window)));
+  add(full, "full");
+  add(windowed, (m.index.heads > 0 ? "chosen " : m.chunked ? "chunked " : "sliding ") + grouped(static_cast<std::uint64_t>(m.window)));
   add(linear, "linear");
+  add(space, "state space");
+  add(both, "attention beside a state space");
+  add(convolved, "short convolution");
+  add(m.layers - full - windowed - linear - space - both - convolved, "feed-forward alone");
   return text;
 }
 

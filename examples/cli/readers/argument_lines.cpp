@@ -2,10 +2,12 @@
 #include "readers/argument_lines.hpp"
 
 #include "errors.hpp"
+#include "readers/shell_script.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -13,272 +15,13 @@ namespace ballast_cli {
 
 namespace {
 
-struct shell_word {
-  std::string text;
-  std::size_t line;
-  bool operator_ = false;  ///< what ends a command: a newline, |, &, ; or a redirection
-};
-
-[[nodiscard]] bool is_name(std::string_view text) {
-  auto const letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !text.empty() && letter(text[0]) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
-/// Whether a word is nothing but a variable, or what a command prints, so that it may be several flags.
-[[nodiscard]] bool is_unset(std::string_view word) {
-  if (!word.starts_with('$') || word.size() < 2) return false;
-  if (word[1] == '{' || word[1] == '(') return word.find(word[1] == '{' ? '}' : ')') == word.size() - 1;
-  return is_name(word.substr(1)) || (word.size() == 2 && word[1] >= '0' && word[1] <= '9');
-}
-
 [[nodiscard]] std::optional<std::int64_t> small_number(std::string const& text) {
   if (text.empty() || text.size() > 7 || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) return {};
   auto const value = std::stoll(text);
   return value > 0 ? std::optional<std::int64_t>(value) : std::nullopt;
 }
 
-/// The words of a script, with its variables in place.
-class shell_reader {
- public:
-  shell_reader(std::string_view text, std::string const& name) : text_(text), name_(name) {}
-
-  /// Reads all commands; words of assignments are not among them.
-  std::vector<shell_word> read() {
-    std::vector<shell_word> out;
-    auto begins = true;  // a command begins, so an assignment may
-    while (skip_blanks()) {
-      auto const line = line_;
-      if (ends_command(text_[at_])) {
-        auto const end = text_[at_] == '\n';
-        step();
-        out.push_back({end ? "\n" : "", line, true});
-        begins = true;
-        continue;
-      }
-      if (begins && (assignment() || other_branch())) continue;
-      auto const first = out.size();
-      word(out);
-      begins = begins && out.size() == first + 1 && out.back().text == "export";
-    }
-    return out;
-  }
-  [[nodiscard]] std::map<std::string, std::vector<std::string>> const& variables() const noexcept { return variables_; }
-  [[nodiscard]] std::vector<shell_word> const& in_arrays() const noexcept { return in_arrays_; }
-  /// What was passed over, with its line.
-  [[nodiscard]] std::vector<shell_word> const& unread() const noexcept { return unread_; }
-
- private:
-  [[noreturn]] void fail(std::size_t line, std::string const& why) const {
-    throw bad_input(name_ + ":" + std::to_string(line) + ": " + why);
-  }
-  static bool ends_command(char c) { return c == '\n' || c == '|' || c == '&' || c == ';' || c == '>' || c == '<'; }
-  void step() { line_ += text_[at_++] == '\n' ? 1U : 0U; }
-  [[nodiscard]] bool continues() const {
-    return text_[at_] == '\\' && at_ + 1 < text_.size() && (text_[at_ + 1] == '\n' || text_.substr(at_ + 1, 2) == "\r\n");
-  }
-  /// Skips blanks, comments and continued line ends. Returns whether there is more.
-  bool skip_blanks() {
-    while (at_ < text_.size()) {
-      auto const c = text_[at_];
-      if (c == '#') {
-        at_ = (std::min)(text_.find('\n', at_), text_.size());
-      } else if (continues()) {
-        at_ = text_.find('\n', at_);
-        step();
-      } else if (c == ' ' || c == '\t' || c == '\r') {
-        ++at_;
-      } else {
-        return true;
-      }
-    }
-    return false;
-  }
-  /// The branches of a condition behind its first one, at this place: they are skipped.
-  bool other_branch() {
-    auto const is = [&](std::string_view line, std::string_view word) {
-      return line.starts_with(word) && (line.size() == word.size() || !is_name(line.substr(0, word.size() + 1)));
-    };
-    if (!is(text_.substr(at_), "else") && !is(text_.substr(at_), "elif")) return false;
-    unread_.push_back({"the other branches of a condition", line_});
-    for (int open = 1; at_ < text_.size() && open > 0;) {
-      at_ = text_.find_first_not_of(" \t\r", at_);
-      if (at_ == text_.npos) at_ = text_.size();
-      auto const line = text_.substr(at_);
-      open += is(line, "if") ? 1 : is(line, "fi") ? -1 : 0;
-      for (at_ = (std::min)(text_.find('\n', at_), text_.size()); at_ < text_.size() && text_[at_] == '\n';) step();
-    }
-    return true;
-  }
-  /// NAME=value, NAME=( ... ) or NAME+=( ... ) at this place.
-  bool assignment() {
-    auto const equals = text_.find('=', at_);
-    if (equals == text_.npos) return false;
-    auto const appends = equals > at_ && text_[equals - 1] == '+';
-    auto const given = text_.substr(at_, equals - at_ - (appends ? 1 : 0));
-    if (!is_name(given)) return false;
-    std::string const name(given);
-    at_ = equals + 1;
-    auto words = appends ? variables_[name] : std::vector<std::string>{};
-    if (!appends) variables_[name].clear();
-    if (at_ < text_.size() && text_[at_] == '(') {
-      auto const line = line_;
-      ++at_;
-      std::vector<shell_word> in;
-      while (true) {
-        if (!skip_blanks()) fail(line, "the array " + printable(name) + " is not closed");
-        if (text_[at_] == ')') break;
-        if (ends_command(text_[at_]))
-          step();
-        else
-          word(in, true);
-      }
-      ++at_;
-      for (auto& w : in) {
-        words.push_back(w.text);
-        in_arrays_.push_back(std::move(w));
-      }
-    } else if (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != '\t' && !ends_command(text_[at_])) {
-      std::vector<shell_word> in;
-      word(in);
-      for (auto& w : in) words.push_back(std::move(w.text));
-    }
-    variables_[name] = std::move(words);
-    return true;
-  }
-  /// One word; several if an array stands for it.
-  void word(std::vector<shell_word>& out, bool in_array = false) {
-    auto const line = line_;
-    std::string text;
-    auto quoted = false;
-    char quote = 0;
-    for (; at_ < text_.size(); step()) {
-      auto const c = text_[at_];
-      if (quote == 0 && (c == ' ' || c == '\t' || c == '\r' || ends_command(c) || (in_array && c == ')'))) break;
-      if (quote != '\'' && c == '\\' && at_ + 1 < text_.size()) {
-        if (continues()) {
-          if (quote == 0) break;
-          while (text_[at_] != '\n') ++at_;
-          continue;
-        }
-        step();
-        text += text_[at_];
-      } else if (c == quote) {
-        quote = 0;
-      } else if (quote == 0 && (c == '\'' || c == '"')) {
-        quote = c;
-        quoted = true;
-      } else if (quote != '\'' && c == '$') {
-        if (!expand(text, out, line, quote == 0)) return;
-      } else {
-        text += c;
-      }
-      if (text.size() > most_) fail(line, "a word is longer than 2^16 characters");
-    }
-    if (quote != 0) fail(line, "a quote is opened and never closed");
-    auto const redirects = at_ < text_.size() && (text_[at_] == '>' || text_[at_] == '<') && small_number(text);  // 2>&1
-    auto const arguments = text == "$@" || text == "$*" || text.starts_with("${@") || text.starts_with("${*");
-    if (arguments) unread_.push_back({std::move(text), line});  // those of the script, which nobody knows here
-    if (!arguments && !redirects && (quoted || !text.empty())) put(out, {std::move(text), line, false});
-  }
-  /// The words of a value between blanks, as a shell splits what is not quoted.
-  void split(std::vector<shell_word>& out, std::string const& all, std::size_t line) const {
-    for (auto first = all.find_first_not_of(blanks); first != all.npos;) {
-      auto const end = (std::min)(all.find_first_of(blanks, first), all.size());
-      put(out, {all.substr(first, end - first), line, false});
-      first = all.find_first_not_of(blanks, end);
-    }
-  }
-  /// A variable at `$`; leaves at its last character. False if it stands for several words, which are put.
-  bool expand(std::string& text, std::vector<shell_word>& out, std::size_t line, bool splits) {
-    auto const begin = at_;
-    auto const next = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
-    std::string_view name;
-    std::optional<std::string> otherwise;
-    auto array = false;
-    if (next == '(') {  // a command or a sum: kept as text
-      int open = 0;
-      for (; at_ < text_.size(); step()) {
-        open += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
-        if (open == 0 && text_[at_] == ')') break;
-      }
-      if (at_ >= text_.size()) fail(line, "a bracket is opened and never closed");
-      text += "$(...)";
-      return true;
-    }
-    if (next == '{') {
-      auto const end = text_.find('}', at_);
-      if (end == text_.npos) fail(line, "a bracket is opened and never closed");
-      auto const inside = text_.substr(at_ + 2, end - at_ - 2);
-      name = inside.substr(0, inside.find_first_of(":[-"));
-      array = inside.ends_with("[@]") || inside.ends_with("[*]");
-      if (auto const sign = inside.find(":-"); sign != inside.npos) otherwise = std::string(inside.substr(sign + 2));
-      at_ = end;
-    } else {
-      auto end = at_ + 1;
-      while (end < text_.size() && is_name(text_.substr(at_ + 1, end + 1 - at_ - 1))) ++end;
-      name = text_.substr(at_ + 1, end - at_ - 1);
-      at_ = end - 1;
-    }
-    auto const found = variables_.find(std::string(name));
-    if (array) {
-      if (found == variables_.end()) fail(line, "the array " + printable(name) + " is not set in the file");
-      ++at_;
-      if (at_ < text_.size() && text_[at_] == '"') ++at_;
-      for (auto const& w : found->second)
-        if (splits)
-          split(out, w, line);
-        else
-          put(out, {w, line, false});
-      return false;
-    }
-    auto const set = found != variables_.end() && found->second.size() == 1;
-    if (set && splits && text.empty() && found->second.front().find_first_of(blanks) != std::string::npos) {
-      ++at_;
-      split(out, found->second.front(), line);
-      return false;
-    }
-    if (set)
-      text += found->second.front();
-    else if (otherwise)
-      text += *otherwise;
-    else
-      text += text_.substr(begin, at_ + 1 - begin);
-    return true;
-  }
-  void put(std::vector<shell_word>& out, shell_word word) const {
-    if (out.size() >= most_) fail(word.line, "there are more than 2^16 words");
-    out.push_back(std::move(word));
-  }
-
-  static constexpr auto blanks = " \t\r\n";
-  static constexpr std::size_t most_ = std::size_t{1} << 16;
-  std::string_view text_;
-  std::string const& name_;
-  std::size_t at_ = 0, line_ = 1;
-  std::map<std::string, std::vector<std::string>> variables_;
-  std::vector<shell_word> in_arrays_, unread_;
-};
-
-/// What a script includes from other files or leaves to variables, among the words of commands that train: those with flags or a program of
-/// Python. Those variables are taken out of the words, so that they are no values of the flags before them.
-void take_unset(std::vector<shell_word>& words, std::vector<shell_word>& out) {
-  std::vector<shell_word> kept;
-  for (std::size_t first = 0, end = 0; first < words.size(); first = end) {
-    auto trains = false;
-    for (end = first; end < words.size() && !words[end].operator_; ++end)
-      trains = trains || words[end].text.starts_with("--") || words[end].text.ends_with(".py");
-    if (end - first == 2 && (words[first].text == "source" || words[first].text == "."))
-      out.push_back({words[first].text + " " + words[first + 1].text, words[first].line});
-    end += end < words.size() ? 1U : 0U;  // the operator, too
-    for (auto of_flag = false; first < end; ++first) {
-      auto const& text = words[first].text;
-      auto const value = std::exchange(of_flag, text.starts_with("--") && text.find('=') == std::string::npos);
-      (trains && !value && is_unset(text) ? out : kept).push_back(words[first]);
-    }
-  }
-  words = std::move(kept);
-}
+[[nodiscard]] bool is_flag(std::string const& word) { return word.size() > 2 && word.starts_with("--"); }
 
 /// "--Micro-batch-size" becomes "micro_batch_size".
 [[nodiscard]] std::string key_of_flag(std::string_view flag) {
@@ -292,72 +35,375 @@ void take_unset(std::vector<shell_word>& words, std::vector<shell_word>& out) {
   auto const first = (std::min)(word.find_first_not_of('+'), word.size()), equals = word.find('=');
   if (first > 2 || equals == word.npos || equals <= first) return {};
   auto const key = word.substr(first, equals - first);
-  auto const plain = [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '/' || c == '@' || is_name({&c, 1}); };
-  if (!is_name(key.substr(0, 1)) || !std::all_of(key.begin(), key.end(), plain)) return {};
+  auto const plain = [](char c) {
+    return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '/' || c == '@' || is_shell_name({&c, 1});
+  };
+  if (!is_shell_name(key.substr(0, 1)) || !std::all_of(key.begin(), key.end(), plain)) return {};
   return std::pair{key, equals + 1};
+}
+
+/// The last part of a path.
+[[nodiscard]] std::string_view last_part(std::string_view word) { return word.substr(word.find_last_of('/') + 1); }
+
+enum class work { other, none, training };
+
+struct kind_of_work {
+  work what = work::other;
+  std::string sentence{};  ///< of `none`: what is done instead
+};
+
+[[nodiscard]] bool has_part(std::string_view word, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return word.find(part) != word.npos; });
+}
+
+/// Whether a command trains, by its program.
+[[nodiscard]] kind_of_work work_of(shell_command const& command) {
+  auto const& words = command.words;
+  auto launches = false;
+  for (std::size_t i = 0; i < words.size() && !is_flag(words[i].text); ++i) {
+    auto const name = last_part(words[i].text);
+    if ((name == "swift" || name == "megatron") && i + 1 < words.size()) {
+      auto const& task = words[i + 1].text;
+      if (task == "sft" || task == "pt" || task == "rlhf") return {.what = work::training};
+      for (auto const& [other, does] : {std::pair{"infer", "answers"},
+                                        {"deploy", "serves a model"},
+                                        {"eval", "evaluates a model"},
+                                        {"export", "converts a model"},
+                                        {"merge-lora", "merges weights"},
+                                        {"sample", "draws answers"},
+                                        {"rollout", "serves answers to another training"},
+                                        {"app", "serves a page"},
+                                        {"web-ui", "serves a page"}})
+        if (task == other) return {.what = work::none, .sentence = std::string(name) + " " + task + " " + does};
+    }
+  }
+  auto const by_name = [&](std::string_view name, std::string_view path) -> kind_of_work {
+    auto const shown = printable(name);
+    if (path.find("tasks/") != path.npos) return {.what = work::none, .sentence = shown + " is one of the tasks that evaluate a model"};
+    if (has_part(name, {"preprocess", "prepare_data", "data_prep", "tokenize", "download", "build_dataset"}))
+      return {.what = work::none, .sentence = shown + " prepares data"};
+    if (has_part(name, {"convert", "merge_", "_merge", "export", "combine_", "quantize", "prune", "hf2mcore", "mcore2hf"}))
+      return {.what = work::none, .sentence = shown + " converts a model"};
+    if (has_part(name, {"pretrain", "train", "finetune", "sft", "main_ppo", "run_clm"})) return {.what = work::training};
+    if (has_part(name, {"generate", "generation", "inference", "infer_", "_infer", "server", "rollout"}))
+      return {.what = work::none, .sentence = shown + " generates text"};
+    if (has_part(name, {"evaluat", "eval_", "_eval", "main_eval", "mmlu", "validate", "benchmark_"}))
+      return {.what = work::none, .sentence = shown + " evaluates a model"};
+    return {};
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    auto const& word = words[i].text;
+    auto const name = last_part(word);
+    launches = launches || name == "torchrun" || name == "deepspeed" || name == "accelerate" || name.starts_with("python");
+    auto const module = i > 0 && words[i - 1].text == "-m" && !word.starts_with("torch.") && word != "accelerate.commands.launch";
+    auto const value =
+        i > 0 && is_flag(words[i - 1].text) && words[i - 1].text.find('=') == word.npos && !words[i - 1].text.starts_with("--stand");
+    if ((!name.ends_with(".py") && !module) || (value && i > 1 && !launches)) continue;
+    auto const out = by_name(name.ends_with(".py") ? name : std::string_view(word), word);
+    if (out.what != work::other) return out;
+  }
+  return {.what = launches ? work::training : work::other};
+}
+
+/// Programs whose flags are not those of a training.
+[[nodiscard]] bool is_tool(std::string_view program) {
+  for (auto const* const known : {"pip",
+                                  "pip3",
+                                  "conda",
+                                  "apt",
+                                  "apt-get",
+                                  "git",
+                                  "wget",
+                                  "curl",
+                                  "docker",
+                                  "mkdir",
+                                  "rm",
+                                  "cp",
+                                  "mv",
+                                  "ls",
+                                  "echo",
+                                  "printf",
+                                  "cat",
+                                  "sed",
+                                  "grep",
+                                  "find",
+                                  "hf",
+                                  "modelscope",
+                                  "ray",
+                                  "kill",
+                                  "tee",
+                                  "cd",
+                                  "set",
+                                  "sleep",
+                                  "tail",
+                                  "head",
+                                  "awk",
+                                  "wait",
+                                  "chmod",
+                                  "tar",
+                                  "unzip",
+                                  "pkill",
+                                  "huggingface-cli",
+                                  "nvidia-smi",
+                                  "tensorboard",
+                                  "ulimit",
+                                  "trap",
+                                  "shopt",
+                                  "read",
+                                  "test",
+                                  "[",
+                                  "which",
+                                  "return"})
+    if (program == known) return true;
+  return false;
+}
+
+/// Takes what a launcher of jobs says of its processes, and leaves the words of the program that it starts.
+void strip_launcher(std::vector<shell_word>& words, std::map<std::string, std::string>& launched) {
+  if (words.empty()) return;
+  auto const first = last_part(words.front().text);
+  auto wraps = false;
+  for (auto const* const known :
+       {"srun", "sbatch", "nsys", "mpirun", "mpiexec", "docker", "numactl", "nohup", "singularity", "apptainer", "salloc", "time"})
+    wraps = wraps || first == known;
+  if (!wraps) return;
+  auto const program = std::find_if(words.begin() + 1, words.end(), [](auto const& w) {
+    auto const name = last_part(w.text);
+    return name.starts_with("python") || name == "torchrun" || name == "swift" || name == "megatron" || name == "deepspeed" ||
+           name == "accelerate";
+  });
+  std::vector<std::string> own;
+  for (auto at = words.begin(); at != program; ++at) own.push_back(at->text);
+  if (program != words.end()) words.erase(words.begin(), program);
+  for (std::size_t i = 0; i < own.size(); ++i)
+    for (auto const* const known : {"--nodes", "--ntasks-per-node", "--gpus-per-node", "--gres"}) {
+      if (own[i] == known && i + 1 < own.size()) launched[known] = own[i + 1];
+      if (own[i].starts_with(std::string(known) + "=")) launched[known] = own[i].substr(own[i].find('=') + 1);
+    }
+}
+
+/// The devices, by what launchers and their variables say, the surest first.
+[[nodiscard]] std::optional<std::int64_t> devices(std::map<std::string, std::string> const& said) {
+  auto const number = [&](char const* key) -> std::optional<std::int64_t> {
+    auto const at = said.find(key);
+    return at == said.end() ? std::nullopt : small_number(at->second.substr(at->second.find_last_of(':') + 1));
+  };
+  auto const product = [&](std::initializer_list<char const*> of_node, char const* nodes) -> std::optional<std::int64_t> {
+    auto const many = said.contains(nodes) ? number(nodes) : std::optional<std::int64_t>(1);
+    for (auto const* const key : of_node)
+      if (auto const each = number(key); each && many) return *each * *many;
+    return {};
+  };
+  if (said.contains("nproc_per_node")) {
+    if (auto const out = product({"nproc_per_node"}, "nnodes")) return out;
+    if (small_number(said.at("nproc_per_node"))) return {};  // of nodes that nobody knows
+  }
+  if (auto const out = number("num_processes")) return out;
+  if (auto const out = product({"num_gpus"}, "num_nodes")) return out;
+  if (auto const out = product({"NPROC_PER_NODE"}, "NNODES")) return out;
+  if (said.contains("--nodes"))
+    if (auto const out = product({"--gpus-per-node", "--gres", "--ntasks-per-node"}, "--nodes")) return out;
+  for (auto const* const visible : {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"})
+    if (auto const at = said.find(visible);
+        at != said.end() && !at->second.empty() && at->second.find_first_not_of("0123456789, ") == std::string::npos)
+      return 1 + std::count(at->second.begin(), at->second.end(), ',');
+  return {};
+}
+
+/// Adds the flags of a command. Of a flag that is given several times, the last is taken, as programs do.
+class flag_reader {
+ public:
+  flag_reader(argument_lines& out, std::string const& name) : out_(out), name_(name) {}
+
+  void add(shell_command const& command) {
+    auto const& words = command.words;
+    auto of_python = false;  // behind a program of Python
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      auto const& word = words[i];
+      of_python = of_python || word.text == "-m" || word.text.ends_with(".py");
+      if (!is_flag(word.text)) {
+        auto const given = of_python ? override_of(word.text) : std::nullopt;
+        if (given)
+          keep(overrides_, {.key = given->first, .words = {word.text.substr(given->second)}, .place = place(word)});
+        else
+          out_.commands.push_back(word.text);
+        continue;
+      }
+      auto const equals = word.text.find('=');
+      setting_entry entry{.key = key_of_flag(std::string_view(word.text).substr(0, equals)), .words = {}, .place = place(word)};
+      if (equals != word.text.npos)
+        entry.words.push_back(word.text.substr(equals + 1));
+      else
+        while (i + 1 < words.size() && !is_flag(words[i + 1].text)) {
+          auto const given = of_python ? override_of(words[i + 1].text) : std::nullopt;
+          if (given && given->first.find('.') != std::string::npos) break;
+          entry.words.push_back(words[++i].text);
+          of_python = of_python || entry.words.back().ends_with(".py");
+          if (entry.words.back().ends_with(".py")) {  // the program behind the flags of its launcher
+            out_.commands.push_back(entry.words.back());
+            entry.words.pop_back();
+          }
+        }
+      keep(flags_, std::move(entry));
+    }
+  }
+  void finish() {
+    for (auto& entry : flags_) out_.flags.add(std::move(entry));
+    for (auto& entry : overrides_) out_.overrides.add(std::move(entry));
+  }
+  [[nodiscard]] std::string value(std::string const& key) const {
+    auto const at = std::find_if(flags_.begin(), flags_.end(), [&](auto const& e) { return e.key == key; });
+    return at == flags_.end() || at->words.empty() ? std::string() : at->words.front();
+  }
+
+ private:
+  [[nodiscard]] std::string place(shell_word const& word) const { return name_ + ":" + std::to_string(word.line); }
+  void keep(std::vector<setting_entry>& among, setting_entry entry) {
+    auto const [at, isnew] = where_.try_emplace({&among, entry.key}, among.size());
+    if (isnew) return among.push_back(std::move(entry));
+    if (among[at->second].words != entry.words)
+      out_.unread.push_back("the first " + printable(entry.key) + ", which is given again at " + entry.place);
+    among[at->second] = std::move(entry);
+  }
+
+  argument_lines& out_;
+  std::string const& name_;
+  std::vector<setting_entry> flags_, overrides_;
+  std::map<std::pair<void const*, std::string>, std::size_t> where_;
+};
+
+/// Takes variables that stand in place of flags out of the words, so that they are no values of the flags before them.
+void take_unset(shell_command& command, std::vector<shell_word>& unread) {
+  std::vector<shell_word> kept;
+  auto of_flag = false;
+  for (auto& word : command.words) {
+    auto const value = std::exchange(of_flag, word.text.starts_with("--") && word.text.find('=') == std::string::npos);
+    (!value && is_unset(word.text) ? unread : kept).push_back(std::move(word));
+  }
+  command.words = std::move(kept);
+}
+
+/// The flags that variables hold, for a file of flags alone or one that other scripts include.
+[[nodiscard]] shell_command flags_of_variables(shell_script const& script) {
+  shell_command out;
+  std::vector<std::pair<std::size_t, shell_variable const*>> in_order;
+  for (auto const& [name, variable] : script.variables) in_order.emplace_back(variable.line, &variable);
+  std::sort(in_order.begin(), in_order.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+  for (auto const& [line, variable] : in_order) {
+    std::vector<shell_word> words;
+    for (auto const& value : variable->words)
+      for (auto first = value.find_first_not_of(" \t\r\n"); first != value.npos;) {
+        auto const end = (std::min)(value.find_first_of(" \t\r\n", first), value.size());
+        words.push_back({value.substr(first, end - first), line});
+        first = value.find_first_not_of(" \t\r\n", end);
+      }
+    if (words.empty() || !is_flag(words.front().text)) continue;
+    out.words.insert(out.words.end(), std::make_move_iterator(words.begin()), std::make_move_iterator(words.end()));
+  }
+  return out;
+}
+
+/// The text between the fences of a page, where there are some; all of it otherwise.
+[[nodiscard]] std::string fenced(std::string_view text) {
+  std::string out;
+  auto inside = false, any = false;
+  for (std::size_t at = 0; at < text.size();) {
+    auto const end = (std::min)(text.find('\n', at), text.size());
+    auto const line = text.substr(at, end - at);
+    auto const first = (std::min)(line.find_first_not_of(" \t"), line.size());
+    if (line.substr(first).starts_with("```")) {
+      inside = !inside;
+      any = true;
+    } else if (inside) {
+      out += line;
+    }
+    out += end < text.size() ? "\n" : "";
+    at = end + 1;
+  }
+  return any ? out : std::string(text);
 }
 
 }  // namespace
 
 argument_lines read_argument_lines(std::string_view text, std::string const& name) {
-  shell_reader reader(text, name);
-  auto words = reader.read();
-  argument_lines out{.flags = setting_table(name), .overrides = setting_table(name), .commands = {}, .gpus = {}, .unread = {}};
-  auto const is_flag = [](shell_word const& w) { return !w.operator_ && w.text.size() > 2 && w.text.starts_with("--"); };
-  auto unread = reader.unread();
-  take_unset(words, unread);
-  if (std::none_of(words.begin(), words.end(), is_flag)) {
-    words = reader.in_arrays();
-    take_unset(words, unread);
+  auto script = read_shell_script(fenced(text), name);
+  argument_lines out{
+      .flags = setting_table(name), .overrides = setting_table(name), .commands = {}, .gpus = {}, .unread = {}, .documents = {}};
+  std::map<std::string, std::string> said;  // of launchers
+  shell_command batch;
+  batch.words.push_back({"sbatch", 1});
+  for (auto const& word : script.batch) batch.words.push_back({word, 1});
+  strip_launcher(batch.words, said);
+
+  std::vector<shell_command> commands;
+  for (auto& command : script.commands) {
+    auto const flags = std::any_of(command.words.begin(), command.words.end(), [](auto const& w) { return is_flag(w.text); });
+    if (is_flag(command.words.front().text) && !commands.empty()) {  // a comment among continued lines ends the command for a shell alone
+      auto& before = commands.back().words;
+      before.insert(before.end(), std::make_move_iterator(command.words.begin()), std::make_move_iterator(command.words.end()));
+    } else if (flags || work_of(command).what != work::other) {
+      commands.push_back(std::move(command));
+    }
   }
-  std::sort(unread.begin(), unread.end(), [](auto const& a, auto const& b) { return std::tie(a.line, a.text) < std::tie(b.line, b.text); });
-  for (auto const& w : unread) out.unread.push_back("line " + std::to_string(w.line) + ": " + printable(w.text));
-  std::map<std::string, std::string> launched;  // of torchrun
-  auto const launches = [&](std::string const& key, std::vector<std::string> const& values) {
-    for (auto const* const known : {"nproc_per_node", "nnodes"})
-      if (key == known && !values.empty()) launched[key] = values.front();
-  };
-  for (auto const* const variable : {"NPROC_PER_NODE", "NNODES"})
-    if (auto const found = reader.variables().find(variable); found != reader.variables().end() && found->second.size() == 1)
-      launched[variable[1] == 'P' ? "nproc_per_node" : "nnodes"] = found->second.front();
-  auto of_python = false;  // behind a program of Python
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    auto const& word = words[i];
-    of_python = !word.operator_ && (of_python || word.text == "-m" || word.text.ends_with(".py"));
-    if (word.operator_) continue;
-    if (!is_flag(word)) {
-      auto const given = of_python ? override_of(word.text) : std::nullopt;
-      if (given)
-        out.overrides.add(
-            {.key = given->first, .words = {word.text.substr(given->second)}, .place = name + ":" + std::to_string(word.line)});
-      else
-        out.commands.push_back(word.text);
+  auto unread = std::move(script.unread);
+  shell_command const* chosen = nullptr;
+  std::string instead;
+  for (auto& command : commands) {
+    auto const line = command.words.front().line;
+    auto const kind = work_of(command);
+    if (kind.what == work::none && instead.empty()) instead = "line " + std::to_string(line) + ": " + kind.sentence;
+    if (kind.what != work::training) continue;
+    if (chosen != nullptr) {
+      std::string shown;
+      for (std::size_t i = 0; i < command.words.size() && !is_flag(command.words[i].text) && i < 3; ++i)
+        shown += " " + command.words[i].text;
+      unread.push_back({"another training:" + shown, line});
       continue;
     }
-    auto const equals = word.text.find('=');
-    setting_entry entry{
-        .key = key_of_flag(std::string_view(word.text).substr(0, equals)), .words = {}, .place = name + ":" + std::to_string(word.line)};
-    if (equals != word.text.npos)
-      entry.words.push_back(word.text.substr(equals + 1));
-    else
-      while (i + 1 < words.size() && !words[i + 1].operator_ && !is_flag(words[i + 1])) {
-        auto const given = of_python ? override_of(words[i + 1].text) : std::nullopt;
-        if (given && given->first.find('.') != std::string::npos) break;
-        entry.words.push_back(words[++i].text);
-        of_python = of_python || entry.words.back().ends_with(".py");
-        if (entry.words.back().ends_with(".py")) {  // the program behind the flags of its launcher
-          out.commands.push_back(entry.words.back());
-          entry.words.pop_back();
-        }
-      }
-    launches(entry.key, entry.words);
-    out.flags.add(std::move(entry));
+    take_unset(command, unread);
+    for (auto const& word : command.words)
+      if (word.text.ends_with(".yaml") || word.text.ends_with(".yml"))
+        unread.push_back({"the setting in " + printable(word.text), word.line});
+    chosen = &command;
   }
-  if (auto const processes = launched.find("nproc_per_node"); processes != launched.end())
-    if (auto const of_node = small_number(processes->second)) {
-      auto const nodes = launched.contains("nnodes") ? small_number(launched["nnodes"]) : std::optional<std::int64_t>(1);
-      if (nodes) out.gpus = *of_node * *nodes;
+  flag_reader reader(out, name);
+  if (chosen != nullptr) {
+    auto command = *chosen;
+    for (auto const& [key, value] : command.environment) said[key] = value;
+    strip_launcher(command.words, said);
+    reader.add(command);
+  } else {
+    auto any = false;
+    for (auto& command : commands) {
+      if (is_tool(last_part(command.words.front().text)) || work_of(command).what == work::none) continue;
+      take_unset(command, unread);
+      for (auto const& [key, value] : command.environment) said[key] = value;
+      reader.add(command);
+      any = true;
     }
+    if (!any && !instead.empty()) throw bad_input(name + ": " + instead + ", and no command of the script trains: judged are trainings");
+    if (!any) {
+      auto command = flags_of_variables(script);
+      take_unset(command, unread);
+      reader.add(command);
+    }
+  }
+  for (auto const* const variable : {"NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES"})
+    if (auto const found = script.variables.find(variable);
+        found != script.variables.end() && found->second.words.size() == 1 && !said.contains(variable))
+      said[variable] = found->second.words.front();
+  for (auto const* const key : {"nproc_per_node", "nnodes", "num_processes", "num_gpus", "num_nodes"})
+    if (auto const value = reader.value(key); !value.empty()) said[key] = value;
+  out.gpus = devices(said);
+  std::sort(unread.begin(), unread.end(), [](auto const& a, auto const& b) { return std::tie(a.line, a.text) < std::tie(b.line, b.text); });
+  for (auto const& w : unread) out.unread.push_back("line " + std::to_string(w.line) + ": " + printable(w.text));
+  reader.finish();
+  auto const swift = std::find(out.commands.begin(), out.commands.end(), "swift") != out.commands.end();
+  if (swift && !out.flags.entries().empty())  // which spreads layers over the devices that one process sees
+    for (auto const* const variable : {"NPROC_PER_NODE", "CUDA_VISIBLE_DEVICES"})
+      if (auto const at = said.find(variable); at != said.end() && at->second.find('$') == std::string::npos)
+        out.flags.add({.key = std::string("environment.") + variable, .words = {at->second}, .place = name});
+  out.documents = std::move(script.documents);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "readers/setting_table.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,16 +17,15 @@ namespace ballast_cli {
 struct argument_lines {
   setting_table flags;      ///< "--micro-batch-size" is micro_batch_size
   setting_table overrides;  ///< words such as `a.b=value`, `+a.b=value` or `name=value` behind a program of Python, as hydra takes them
-  std::vector<std::string> commands;  ///< words of commands in front of their flags, such as torchrun, megatron or sft
-  std::optional<std::int64_t> gpus;   ///< processes of a node times nodes, where flags or variables of torchrun say them
-  std::vector<std::string> unread;    ///< what may hold more flags and is not in the file: `line 7: "$@"`
+  std::vector<std::string> commands;  ///< words of the command in front of its flags, such as torchrun, megatron or sft
+  std::optional<std::int64_t> gpus;   ///< processes of a node times nodes, or visible devices, where launchers or their variables say them
+  std::vector<std::string> unread;    ///< what may hold more flags and is not read: `line 7: $@`
+  std::map<std::string, std::string> documents;  ///< here-documents that the script writes to files, by their names
 };
 
-/// Reads flags. Understood are comments, quotes, a backslash at the end of a line, `NAME=value` with `$NAME`, `${NAME}` and
-/// `${NAME:-value}` behind it, and arrays `NAME=( ... )` and `NAME+=( ... )` with `"${NAME[@]}"`, whose elements are split at blanks
-/// without the quotes. Of a condition, the first branch is read. Other variables stay as they are, and are refused where a
-/// value is needed; in place of flags they are listed as unread, as are other branches, files that are included and the script's own
-/// arguments. Throws bad_input, naming `name` and the line.
+/// Reads the flags of the first command of a script that trains, as shell_script.hpp runs it; the flags of all commands or variables if
+/// none does. Of a page with fences, what is between them is read. Throws bad_input, naming `name` and the line, also where the commands do
+/// other work than training.
 [[nodiscard]] argument_lines read_argument_lines(std::string_view text, std::string const& name);
 
 }  // namespace ballast_cli

@@ -27,8 +27,8 @@ constexpr std::array structural{
     "use_bidirectional_attention", "cross_attention_layers", "add_cross_attention", "is_encoder_decoder",
     // linear attention and state spaces
     "linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim", "linear_conv_kernel_dim",
-    "linear_attn_config", "mamba_d_state", "mamba_d_conv", "mamba_n_heads", "mamba_num_heads", "mamba_expand", "ssm_state_size",
-    "state_size", "conv_kernel", "conv_L_cache", "lru_width",
+    "linear_attn_config", "mamba_d_ssm", "mamba_d_state", "mamba_d_conv", "mamba_n_heads", "mamba_num_heads", "mamba_expand",
+    "ssm_state_size", "state_size", "conv_kernel", "conv_L_cache", "lru_width",
     // latent attention
     "kv_lora_rank", "q_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim",
     // experts
@@ -95,6 +95,18 @@ std::int64_t config_fields::number(names keys, std::int64_t otherwise, std::opti
       if (find(key) != nullptr) return *null;
   defaults_.push_back(std::string(*keys.begin()) + " = " + std::to_string(otherwise));
   return otherwise;
+}
+
+double config_fields::real(char const* key, double otherwise) {
+  auto const* const found = find(key);
+  if (found == nullptr || found->is_null()) return otherwise;
+  if (!found->is_number()) refuse(key, "must be a number");
+  return found->get<double>();
+}
+
+bool config_fields::says(char const* key, std::string_view word) {
+  auto const* const found = find(key);
+  return found != nullptr && found->is_string() && *found == word;
 }
 
 bool config_fields::flag(char const* key, bool otherwise) {

@@ -32,6 +32,10 @@ class config_fields {
   [[nodiscard]] std::optional<std::int64_t> number(names keys);
   /// A number; without the field `otherwise`, the default of the class, which is noted. Null is `null`, or the default.
   [[nodiscard]] std::int64_t number(names keys, std::int64_t otherwise, std::optional<std::int64_t> null = std::nullopt);
+  /// A number that need not be whole; absent or null is the default.
+  [[nodiscard]] double real(char const* key, double otherwise);
+  /// Whether a field is a word, such as "auto".
+  [[nodiscard]] bool says(char const* key, std::string_view word);
   /// Null is the default.
   [[nodiscard]] bool flag(char const* key, bool otherwise);
   /// Empty if there is no such field.

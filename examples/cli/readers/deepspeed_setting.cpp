@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <utility>
 
-// deepspeedai/DeepSpeed edaa7221: the JSON file; and `swift sft` of modelscope/ms-swift 3602360a, which trains with DeepSpeed.
+// deepspeedai/DeepSpeed edaa7221: the JSON file.
 
 namespace ballast_cli {
 
@@ -268,144 +268,6 @@ class deepspeed_importer {
   imported_setting out_;
 };
 
-class swift_importer {
- public:
-  swift_importer(setting_table& table, setting_request const& asked) : in_(table), asked_(asked) {}
-
-  imported_setting read() {
-    out_.framework = "ms-swift";
-    take_model(in_, asked_, {"model"}, out_);
-    auto& by = out_.setting;
-    auto& m = by.model;
-    m.framework = ballast::framework_named("eager");
-    out_.time.rates.family = ballast::kernel_family::eager;
-    m.spread.context = in_.number_or("sequence_parallel_size", 1);
-    if (m.spread.context > 1) m.method = ballast::context_method::ulysses;
-    m.spread.tensor = in_.number_or("deepspeed_autotp_size", 1);
-    if (m.spread.context > 1 << 16 || m.spread.tensor > 1 << 16) throw bad_input(in_.file() + ": a degree is above 2^16");
-    m.spread.data =
-        ranks_of(in_, gpus_of(in_, asked_), m.spread.context * m.spread.tensor, "sequence_parallel_size x deepspeed_autotp_size") *
-        m.spread.context;
-    auto const zero = in_.word("deepspeed", "none");
-    if (zero.starts_with("zero") && zero.size() >= 5 && zero[4] >= '0' && zero[4] <= '3') {
-      m.spread.zero = zero[4] - '0';
-      m.optimizer = ballast::optimizer_named("adam-bf16-gradients");
-      auto const rest = zero.substr(5);
-      if (rest == "_offload") m.moved = zero[4] == '3' ? ballast::offload::parameters : ballast::offload::gradients;
-      if (!rest.empty() && rest != "_offload") in_.refuse("deepspeed", "is not zero0 to zero3, zero2_offload or zero3_offload");
-      if (m.spread.zero > 0) note("buckets of 2e8 elements are not counted: the memory is too low");
-    } else if (zero != "none") {
-      in_.refuse("deepspeed", "is a file: judge that one, which holds the setting");
-    } else {
-      m.optimizer = ballast::optimizer_named("adam-bf16");
-    }
-    if (!in_.word("fsdp").empty()) m.spread.zero = 3;
-    if (in_.number_or("zero_hpz_partition_size", 1) > 1) note("zero_hpz_partition_size is not modelled: the memory is too low");
-    auto const quantised = in_.word("quant_method");
-    auto const bits = in_.number("quant_bits", 0);
-    if (!quantised.empty() && quantised != "bnb") in_.refuse("quant_method", "is not modelled; bnb is");
-    if (!quantised.empty() && bits && *bits != 4) in_.refuse("quant_bits", "is not modelled; 4 is");
-    if (quantised.empty() && bits) in_.refuse("quant_bits", "needs quant_method");
-    if (in_.flag("use_galore")) {
-      m.optimizer = ballast::optimizer_named("galore");
-      m.optimizer.rank = in_.number_or("galore_rank", 128);
-    }
-    auto const optim = in_.word("optim", "adamw_torch");
-    if (!optim.starts_with("adamw_torch")) note("optim " + printable(optim) + " is judged as Adam");
-    if (in_.flag("use_liger_kernel")) m.loss.how = ballast::head_loss::kind::fused;
-    auto const attention = in_.word("attn_impl");
-    if (attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
-    out_.time.attention = attention.ends_with('3') ? ballast::attention_library::flash3 : ballast::attention_library::flash2;
-    if (in_.flag("gradient_checkpointing", true)) by.recompute.what = ballast::recompute_setting::kind::uniform;
-    auto const type = in_.one_of("tuner_type", {"lora", "full", "lora_llm"}),
-               older = in_.one_of("train_type", {"lora", "full", "lora_llm"});
-    auto const rank = in_.number_or("lora_rank", 8);
-    auto const adapted = type != "full" && older != "full";
-    m.kernels.adapter_value = 4;  // peft's default
-    if (adapted) m.language = {.what = ballast::trained::low_rank, .rank = rank, .quantised = !quantised.empty()};
-    if (!adapted && !quantised.empty()) in_.refuse("quant_method", "is not modelled without adapters");
-    if (in_.flag("freeze_llm")) m.language.what = ballast::trained::none;
-    auto const packed = in_.number("packing_length"), longest = in_.number("max_length");
-    by.sequence = asked_.sequence ? *asked_.sequence : packed ? *packed : longest.value_or(0);
-    if (by.sequence == 0) throw bad_input(in_.file() + ": max_length is missing; --seq-length says it too");
-    by.micro_batch = asked_.micro_batch.value_or(in_.number_or("per_device_train_batch_size", 1));
-    auto const least = (15 + by.micro_batch * by.ranks()) / (by.micro_batch * by.ranks());  // so that a step has 16 sequences or more
-    by.micro_batches = asked_.micro_batches.value_or(in_.number_or("gradient_accumulation_steps", least));
-    in_.ignore({"freeze_*",
-                "vit_*",
-                "packing",
-                "packing_*",
-                "padding_free",
-                "group_by_length",
-                "truncation_strategy",
-                "lora_*",
-                "target_*",
-                "model*",
-                "dataset*",
-                "val_dataset*",
-                "torch_dtype",
-                "bf16",
-                "fp16",
-                "num_train_epochs",
-                "max_steps",
-                "learning_rate",
-                "eval_*",
-                "save_*",
-                "logging_*",
-                "output_dir",
-                "warmup_*",
-                "dataloader_*",
-                "system",
-                "use_hf",
-                "galore_*",
-                "use_logits_to_keep",
-                "split_dataset_ratio",
-                "streaming",
-                "report_to",
-                "seed",
-                "lazy_tokenize",
-                "template",
-                "load_*",
-                "nproc_per_node",
-                "nnodes",
-                "node_rank",
-                "master_*",
-                "standalone",
-                "lr_*",
-                "weight_decay",
-                "max_grad_norm",
-                "adam_*",
-                "trainable_*",
-                "modules_to_save",
-                "agent_*",
-                "loss_scale",
-                "resume_*",
-                "gradient_checkpointing_kwargs",
-                "use_dora",
-                "init_weights",
-                "fsdp_*",
-                "task_type",
-                "custom_*",
-                "columns",
-                "strict",
-                "ddp_*",
-                "metric*",
-                "push_to_hub",
-                "create_checkpoint_symlink",
-                "cached_dataset"});
-    out_.passed = in_.finish("ms-swift");
-    require_suits(in_, out_);
-    return std::move(out_);
-  }
-
- private:
-  void note(std::string const& what) { out_.notes.push_back(what); }
-
-  setting_table& in_;
-  setting_request const& asked_;
-  imported_setting out_;
-};
-
 constexpr std::string_view deepspeed_keys[]{"train_batch_size",
                                             "train_micro_batch_size_per_gpu",
                                             "gradient_accumulation_steps",
@@ -418,21 +280,6 @@ constexpr std::string_view deepspeed_keys[]{"train_batch_size",
                                             "sequence_parallel_size",
                                             "activation_checkpointing.",
                                             "data_types."};
-constexpr std::string_view swift_keys[]{"model",
-                                        "dataset",
-                                        "max_length",
-                                        "packing",
-                                        "tuner_type",
-                                        "train_type",
-                                        "freeze_",
-                                        "padding_free",
-                                        "per_device_train_batch_size",
-                                        "deepspeed",
-                                        "gradient_accumulation_steps",
-                                        "lora_"};
-// Keys of the trainer of Hugging Face transformers.
-constexpr std::string_view trainer_keys[]{"per_device_train_batch_size", "deepspeed", "gradient_accumulation_steps"};
-
 }  // namespace
 
 imported_setting read_deepspeed(setting_table table, setting_request const& asked) { return deepspeed_importer(table, asked).read(); }
@@ -443,17 +290,5 @@ constinit framework_format const deepspeed_format{
     .likeness = [](setting_source const& in) { return in.is("json") && in.has_any(deepspeed_keys) ? 10 : 0; },
     .read = [](setting_source source, setting_request const& asked) { return deepspeed_importer(source.table, asked).read(); },
     .write = ballast::deepspeed_json<>};
-
-constinit framework_format const swift_format{
-    .name = "ms-swift",
-    .word = "swift",
-    .likeness =
-        [](setting_source const& in) {
-          if ((!in.is("flags") && !in.is("yaml")) || in.calls("megatron")) return 0;
-          if (in.calls("swift") && in.has_any(swift_keys)) return 100;
-          return in.has_any(trainer_keys) ? 12 : 0;
-        },
-    .read = [](setting_source source, setting_request const& asked) { return swift_importer(source.table, asked).read(); },
-    .write = nullptr};
 
 }  // namespace ballast_cli

@@ -9,7 +9,9 @@
 #include <ballast/core/error.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -76,9 +78,11 @@ bool setting_source::has_any(std::span<std::string_view const> keys) const {
 }
 
 std::span<framework_format const* const> framework_formats() {
-  static constexpr framework_format const* all[]{&megatron_format,     &megatron_swift_format, &swift_format,     &deepspeed_format,
-                                                 &torchtitan_format,   &llamafactory_format,   &axolotl_format,   &trl_format,
-                                                 &transformers_format, &accelerate_format,     &torchtune_format, &litgpt_format};
+  static constexpr framework_format const* all[]{
+      &megatron_format,     &megatron_swift_format, &swift_format, &deepspeed_format,    &torchtitan_format,
+      &llamafactory_format, &axolotl_format,        &trl_format,   &transformers_format, &accelerate_format,
+      &torchtune_format,    &litgpt_format,         &verl_format,  &openrlhf_format,     &nemo_rl_format,
+      &automodel_format,    &bridge_format,         &nemo_format};
   return all;
 }
 
@@ -110,6 +114,20 @@ imported_setting read_framework_setting(std::string_view text, std::string const
     auto lines = read_argument_lines(text, name);
     if (!more.gpus) more.gpus = lines.gpus;
     unread = std::move(lines.unread);
+    more.find_file = [documents = std::move(lines.documents), elsewhere = asked.find_file](std::string const& file) {
+      auto const at = documents.find(file);  // that the script writes
+      return at != documents.end() ? std::optional(at->second) : elsewhere ? elsewhere(file) : std::nullopt;
+    };
+    if (lines.flags.entries().empty())  // a command that is given its setting in a file
+      for (auto const& word : lines.commands)
+        if (word.ends_with(".yaml") || word.ends_with(".yml"))
+          if (auto const document = more.find_file(word)) {
+            std::erase_if(unread, [&](auto const& line) { return line.ends_with("the setting in " + printable(word)); });
+            return {.table = read_yaml_setting(*document, word),
+                    .overrides = std::move(lines.overrides),
+                    .commands = std::move(lines.commands),
+                    .format = "yaml"};
+          }
     return {
         .table = std::move(lines.flags), .overrides = std::move(lines.overrides), .commands = std::move(lines.commands), .format = "flags"};
   };

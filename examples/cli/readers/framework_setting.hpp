@@ -31,7 +31,9 @@ struct setting_request {
   std::optional<ballast::transformer> model{};  ///< none: the setting has to hold the shape, or to name a model that is known
   std::optional<std::int64_t> gpus{};           ///< none: the setting has to say it
   std::optional<std::int64_t> sequence{}, micro_batch{}, micro_batches{};
-  bool checkpointing = false;            ///< whether the trainer recomputes every layer, where the setting cannot say it
+  std::optional<std::int64_t>
+      vocabulary{};            ///< words of the tokenizer; none: the setting has to say them, or to name a tokenizer that is known
+  bool checkpointing = false;  ///< whether the trainer recomputes every layer, where the setting cannot say it
   std::optional<std::string> trainer{};  ///< text of the TrainingArguments, as JSON, that replace "auto" in a file of DeepSpeed
   std::string precision{};               ///< what replaces "auto" in a precision: "bf16", "fp16" or "fp32"; empty: not known
   std::string framework{};               ///< whose setting it is, as `framework_names` lists them; empty: the text tells
@@ -46,13 +48,13 @@ struct imported_setting {
   std::string framework;  ///< "Megatron-LM"; a name of `framework_names`
   ballast::training_setting setting;
   ballast::transformer model;
-  ballast::time_setting time{};        ///< of `rates` only family and precision; the device has the rest
-  std::string untimed{};               ///< why it cannot be told where the time of a step goes; empty: nothing here forbids it
-  std::vector<std::string> notes;      ///< what is not modelled, each with the direction of the error
-  std::vector<std::string> unread{};   ///< what may say more and is not in the file, each with its line
-  passed_keys passed{};                ///< keys that the importer does not know
-  bool reads_images = false;           ///< whether `model` has a tower, which is left out
-  std::vector<imported_role> roles{};  ///< the other models of the same devices
+  ballast::time_setting time{};       ///< of `rates` only family and precision; the device has the rest
+  std::string untimed{};              ///< why it cannot be told where the time of a step goes; empty: nothing here forbids it
+  std::vector<std::string> notes;     ///< what is not modelled, each with the direction of the error
+  std::vector<std::string> unread{};  ///< what may say more and is not in the file, each with its line
+  passed_keys passed{};               ///< keys that the importer does not know
+  bool reads_images = false;          ///< whether `model` has a tower, which is left out
+  std::vector<imported_role> roles;   ///< the other models of the same devices
 };
 
 /// Another model of the same devices, as training by preferences has them.
@@ -96,7 +98,8 @@ struct framework_format {
 
 /// The frameworks; each in a file of its own.
 extern framework_format const megatron_format, megatron_swift_format, swift_format, deepspeed_format, torchtitan_format,
-    llamafactory_format, axolotl_format, trl_format, transformers_format, accelerate_format, torchtune_format, litgpt_format;
+    llamafactory_format, axolotl_format, trl_format, transformers_format, accelerate_format, torchtune_format, litgpt_format, verl_format,
+    openrlhf_format, nemo_rl_format, automodel_format, bridge_format, nemo_format;
 
 // What importers share.
 

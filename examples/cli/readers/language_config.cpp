@@ -2,6 +2,7 @@
 #include "readers/language_config.hpp"
 
 #include "errors.hpp"
+#include "readers/hybrid_config.hpp"
 #include "readers/language_blocks.hpp"
 #include "readers/language_table.hpp"
 
@@ -120,7 +121,7 @@ void add_qwen3_5_moe(transformer& model, config_fields& in) {
 struct latent_widths {
   std::int64_t kv_rank = 512, q_rank = 1536, rope = 64, other = 128, value = 128;
 };
-void set_latent_attention(transformer& model, config_fields& in, latent_widths const& usual = {}) {
+void set_latent_widths(transformer& model, config_fields& in, latent_widths const& usual = {}) {
   if (in.flag("attention_bias", false)) in.refuse("attention_bias", "is not modelled with latent attention");
   model.kv_rank = in.number({"kv_lora_rank"}, usual.kv_rank);
   model.q_rank = in.number({"q_lora_rank"}, usual.q_rank, 0);
@@ -129,6 +130,9 @@ void set_latent_attention(transformer& model, config_fields& in, latent_widths c
   model.v_width = in.number({"v_head_dim"}, usual.value);
   model.kv_heads = model.query_heads;
   if (model.kv_rank == 0) in.refuse("kv_lora_rank", "must be positive");
+}
+void set_latent_attention(transformer& model, config_fields& in, latent_widths const& usual = {}) {
+  set_latent_widths(model, in, usual);
   set_masks(model, in, mask::sliding, false, never);
 }
 void add_deepseek_v2(transformer& model, config_fields& in) {
@@ -136,11 +140,21 @@ void add_deepseek_v2(transformer& model, config_fields& in) {
   model.ffn_bias = in.flag("mlp_bias", false);
   set_late_experts(model, in, 64, 0, 1407, 2, 0);
 }
-void add_deepseek_v3(transformer& model, config_fields& in) {
-  set_latent_attention(model, in);
+void set_deepseek_experts(transformer& model, config_fields& in) {
   set_late_experts(model, in, 256, 8, 2048, 1, 3);
   auto const how = in.text("topk_method");
   model.router_bias = how.empty() || how == "noaux_tc";
+}
+void add_deepseek_v3(transformer& model, config_fields& in) {
+  set_latent_attention(model, in);
+  set_deepseek_experts(model, in);
+}
+void add_deepseek_v32(transformer& model, config_fields& in) {
+  set_latent_widths(model, in);
+  set_deepseek_experts(model, in);
+  for (auto const& word : in.words("layer_types").value_or(std::vector<std::string>{}))
+    if (word != "indexed_attention") in.refuse("layer_types", "says " + printable(word) + ", which this family does not have");
+  add_index(model, in);
 }
 void add_glm4_moe_lite(transformer& model, config_fields& in) {
   set_latent_attention(model, in, {.q_rank = 768, .other = 192, .value = 256});
@@ -277,6 +291,7 @@ constexpr language_family families[]{
     {"qwen3_omni_moe_text", 28, 2048, 28, 4, 0, 18944, 3584, add_qwen3_moe},
     {"deepseek_v2", 32, 4096, 32, 0, 0, 11008, 102400, add_deepseek_v2},
     {"deepseek_v3", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v3},
+    {"deepseek_v32", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v32},
     {"kimi_k2", 61, 7168, 128, 128, 0, 18432, 129280, add_deepseek_v3},
     {"glm4_moe_lite", 47, 2048, 20, 20, 0, 10240, 154880, add_glm4_moe_lite},
     {"mistral4", 36, 4096, 32, 32, 0, 12288, 131072, add_mistral4},
@@ -297,6 +312,16 @@ constexpr language_family families[]{
     {"falcon", 32, 4544, 71, 0, 0, 0, 65024, add_falcon, true},
     {"gpt2", 12, 768, 12, 0, 0, 0, 50257, add_gpt2, true},
     {"internlm2", 32, 4096, 32, 0, 0, 11008, 103168, add_internlm2},
+    {"mamba", 32, 768, 0, 0, 0, 0, 50280, add_mamba, true},
+    {"falcon_mamba", 32, 768, 0, 0, 0, 0, 50280, add_falcon_mamba, true},
+    {"mamba2", 64, 4096, 0, 0, 0, 0, 32768, add_mamba2},
+    {"bamba", 32, 4096, 32, 8, 0, 14336, 128000, add_bamba},
+    {"falcon_h1", 32, 4096, 32, 8, 0, 14336, 128000, add_falcon_h1},
+    {"granitemoehybrid", 32, 4096, 32, 0, 0, 11008, 32000, add_granite_hybrid},
+    {"nemotron_h", 0, 4096, 32, 8, 0, 21504, 131072, add_nemotron_h},
+    {"jamba", 32, 4096, 32, 8, 0, 14336, 65536, add_jamba},
+    {"lfm2", 32, 2560, 32, 8, 0, 12288, 65536, add_lfm2, true},
+    {"lfm2_moe", 32, 2048, 32, 8, 0, 7168, 65536, add_lfm2_moe, true},
 };
 
 [[nodiscard]] language_family const* family_named(std::string_view name) {
@@ -323,9 +348,10 @@ std::string language_families() {
 transformer read_language_config(config_fields& in, std::string_view name, std::optional<bool> tied) {
   auto const* const row = plain_family_named(name);
   auto const& family = row != nullptr ? row->sizes : *family_named(name);
-  transformer model{.layers = in.number({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, family.layers),
-                    .hidden = in.number({"hidden_size", "n_embd", "n_embed", "d_model"}, family.hidden),
-                    .query_heads = in.number({"num_attention_heads", "n_head", "n_heads", "num_heads"}, family.query_heads)};
+  transformer model{
+      .layers = family.layers > 0 ? in.number({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, family.layers) : 1,
+      .hidden = in.number({"hidden_size", "n_embd", "n_embed", "d_model"}, family.hidden),
+      .query_heads = family.query_heads > 0 ? in.number({"num_attention_heads", "n_head", "n_heads", "num_heads"}, family.query_heads) : 1};
   config_fields::names const kv_heads{"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"};
   model.kv_heads =
       family.kv_heads > 0 ? in.number(kv_heads, family.kv_heads, model.query_heads) : in.number(kv_heads).value_or(model.query_heads);

@@ -31,10 +31,12 @@ struct family_experts {
 /// One class: its defaults, and what it has beside the fields that all have. Sizes of 0 follow from others.
 struct language_family {
   std::string_view name;
-  std::int64_t layers, hidden, query_heads;
-  std::int64_t kv_heads;    ///< 0: as many as query heads
-  std::int64_t head_width;  ///< 0: `hidden / query_heads`
-  std::int64_t ffn;         ///< 0: the class has another field for it
+  std::int64_t layers;  ///< 0: those of a list
+  std::int64_t hidden;
+  std::int64_t query_heads;  ///< 0: no layer has attention
+  std::int64_t kv_heads;     ///< 0: as many as query heads
+  std::int64_t head_width;   ///< 0: `hidden / query_heads`
+  std::int64_t ffn;          ///< 0: the class has another field for it
   std::int64_t vocabulary;
   void (*add)(ballast::transformer&, config_fields&) = nullptr;  ///< what columns do not say; it comes behind them
   bool tied = false;

@@ -52,7 +52,7 @@ template <class LeavesOut>
       auto const times = number(at);
       if (piece.empty() || static_cast<std::size_t>(times) * piece.size() + has.size() > 8192) unclear();
       for (std::int64_t k = 1; k < times; ++k) has.insert(has.end(), piece.begin(), piece.end());
-    } else if (std::string_view("[]()+, ").find(c) == std::string_view::npos) {
+    } else if (std::string_view("[]()+, '\"").find(c) == std::string_view::npos) {
       unclear();
     }
   }
@@ -92,7 +92,6 @@ void read_routing(setting_table& in, ballast::transformer& model) {
   auto const width = in.number_or("moe_ffn_hidden_size", model.ffn), active = in.number_or("moe_router_topk", 2),
              shared = in.number_or("moe_shared_expert_intermediate_size", 0);
   auto const everywhere = in.word("moe_layer_freq").empty();
-  if (in.number("moe_latent_size")) in.refuse("moe_latent_size", "is not modelled");
   auto const gate = in.flag("moe_shared_expert_gate");
   if (model.experts == 0) return;
   model.expert_ffn = width;
@@ -103,13 +102,68 @@ void read_routing(setting_table& in, ballast::transformer& model) {
   model.router_bias = in.flag("moe_router_enable_expert_bias");
 }
 
+/// A word that decides nothing where a variable stands for it.
+[[nodiscard]] std::string word_if_known(setting_table& in, char const* key) {
+  auto const words = in.list(key);
+  return words.size() == 1 && words[0].find('$') == std::string::npos ? words[0] : std::string();
+}
+
+/// The words that the tokenizer has, by its kind, its name or what is asked for; 0 if nobody knows.
+[[nodiscard]] std::int64_t read_vocabulary(setting_table& in, setting_request const& asked, imported_setting& out) {
+  auto const given = in.number_or("vocab_size", 0);
+  auto const kind = word_if_known(in, "tokenizer_type"), name = word_if_known(in, "tokenizer_model");
+  auto const merges = in.has("merge_file") && in.has("vocab_file");
+  auto const extra = in.number_or("vocab_extra_ids", 0, 0);
+  if (auto const file = in.list("vocab_file"); file.size() == 1 && file[0].ends_with("vocab.txt"))
+    in.refuse("vocab_file", "is one of BERT or T5, which are not modelled");
+  auto words = given > 0 ? given : asked.vocabulary.value_or(0);
+  if (words > 0) return words + (kind == "NullTokenizer" ? 1 : 0) + extra;  // for the end of a document
+  if (kind == "GPT2BPETokenizer" || (kind.empty() && merges)) words = 50'257;
+  if (kind == "BertWordPieceLowerCase") words = 30'522;
+  if (kind == "BertWordPieceCase") words = 28'996;
+  if (kind == "Llama2Tokenizer") words = 32'000;
+  if (kind == "TikTokenizer") words = std::int64_t{1} << 17;
+  if (words > 0) return words + extra;
+  if (!name.empty() && asked.find_model)
+    if (auto const known = asked.find_model(name)) {
+      out.notes.push_back("the vocabulary is that of " + printable(name) + ", as tokenizer_model says");
+      return known->language.vocabulary;
+    }
+  return 0;
+}
+
+/// Refuses models of which flags say that they are none that is modelled here.
+void refuse_other_models(setting_table& in) {
+  for (auto const& [key, what] : {std::pair{"encoder_num_layers", "belongs to an encoder with a decoder (T5), or to one alone (BERT)"},
+                                  {"decoder_num_layers", "belongs to an encoder with a decoder (T5)"},
+                                  {"bert_load", "belongs to BERT"},
+                                  {"retro_num_neighbors", "belongs to a model with retrieval"},
+                                  {"retro_add_retriever", "belongs to a model with retrieval"},
+                                  {"hybrid_layer_pattern", "has layers with a state space"},
+                                  {"hybrid_override_pattern", "has layers with a state space"},
+                                  {"is_hybrid_model", "has layers with a state space"},
+                                  {"moe_latent_size", "narrows the input of experts"},
+                                  {"flextron", "trains several widths of a model at once"}})
+    if (in.has(key)) in.refuse(key, std::string(what) + ", which is not modelled");
+  if (word_if_known(in, "tokenizer_type").starts_with("BertWordPiece"))
+    in.refuse("tokenizer_type", "belongs to BERT or T5, which are not modelled");
+  for (auto const* const key : {"num_tokens_to_generate", "prompts", "prompt_file", "incoming_requests_per_sec", "inference_repeat_n"})
+    if (in.has(key)) in.refuse(key, "belongs to a program that draws answers: judged are trainings");
+}
+
 }  // namespace
 
-ballast::transformer read_megatron_model(setting_table& in, std::optional<ballast::transformer> const& given, std::int64_t tensor) {
+void read_megatron_model(setting_table& in, setting_request const& asked, std::int64_t tensor, imported_setting& out) {
   auto const layers = in.number("num_layers"), hidden = in.number("hidden_size"), heads = in.number("num_attention_heads");
-  if (!given && !(layers && hidden && heads))
-    throw bad_input(in.file() +
-                    ": the setting does not hold the shape of the model (num_layers, hidden_size, num_attention_heads); --model names it");
+  auto const shaped = layers && hidden && heads;
+  refuse_other_models(in);
+  auto const images = in.has("img_h") || in.has("patch_dim") || in.has("vision_model_type");
+  in.ignore({"img_*", "patch_dim", "vision_*", "prompt_path", "language_model_type", "tokenizer_prompt_format"});
+  auto given = asked.model;
+  if (!shaped || given) {
+    take_model(in, asked, {"model", "hf_model", "hf_path"}, out);
+    given = out.model;
+  }
   if (layers.value_or(1) > ballast::layer_set::most) in.refuse("num_layers", "is above " + std::to_string(ballast::layer_set::most));
   ballast::transformer model;
   model.layers = layers.value_or(1);
@@ -129,13 +183,12 @@ ballast::transformer read_megatron_model(setting_table& in, std::optional<ballas
   if (in.flag("qk_layernorm")) model.qk_norm = 2 * model.head_width * (model.norm_bias ? 2 : 1);
   model.tied = !in.flag("untie_embeddings_and_output_weights");
   auto const positions = in.number_or("max_position_embeddings", 0);
-  if (in.word("position_embedding_type", "learned_absolute") == "learned_absolute") model.positions = positions;
-  auto const tokenizer = in.word("tokenizer_type");
+  if (in.word("position_embedding_type", "learned_absolute") == "learned_absolute" && !in.flag("no_position_embedding"))
+    model.positions = positions;
   auto const padding = in.number_or("make_vocab_size_divisible_by", 128), padded = in.number_or("padded_vocab_size", 0);
-  auto vocabulary = in.number_or("vocab_size", tokenizer == "GPT2BPETokenizer" ? 50'257 : 0);
-  if (tokenizer == "NullTokenizer" && vocabulary > 0) ++vocabulary;  // for the end of a document
+  auto const vocabulary = read_vocabulary(in, asked, out);
   if (!given && vocabulary == 0 && padded == 0)
-    throw bad_input(in.file() + ": vocab_size is missing: the tokenizer decides it, and the setting has to say it here");
+    throw bad_input(in.file() + ": vocab_size is missing: the tokenizer decides it, and --vocab-size says it");
   if (padding > 1 << 20) in.refuse("make_vocab_size_divisible_by", "is above 2^20");
   auto const multiple = padding * tensor;
   model.vocabulary = padded > 0 ? padded : ballast::divide_up(vocabulary, multiple) * multiple;
@@ -145,16 +198,17 @@ ballast::transformer read_megatron_model(setting_table& in, std::optional<ballas
   if (given) {
     for (auto const& [key, mine, theirs] : {std::tuple{"num_layers", layers, given->layers}, {"hidden_size", hidden, given->hidden}})
       if (mine && *mine != theirs) in.refuse(key, "is not that of --model, " + std::to_string(theirs));
-    auto out = *given;
-    if (in.has("mtp_num_layers")) out.mtp_layers = model.mtp_layers;
-    return out;
+    out.model = *given;
+    if (in.has("mtp_num_layers")) out.model.mtp_layers = model.mtp_layers;
+    return;
   }
+  out.reads_images = images;
   try {
     require_valid(model);
   } catch (ballast::invalid_input const& e) {
     throw bad_input(in.file() + ": the model: " + e.what());
   }
-  return model;
+  out.model = model;
 }
 
 }  // namespace ballast_cli

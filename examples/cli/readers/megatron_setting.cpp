@@ -2,6 +2,8 @@
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
 #include "readers/megatron_model.hpp"
+#include "readers/megatron_stages.hpp"
+#include "readers/swift_roles.hpp"
 
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
@@ -24,21 +26,24 @@ using ballast::recompute_setting;
 
 class megatron_importer {
  public:
-  megatron_importer(setting_table& table, setting_request const& asked, bool swift) : in_(table), asked_(asked), swift_(swift) {}
+  megatron_importer(setting_table& table, setting_request const& asked, bool swift, bool rlhf)
+      : in_(table), asked_(asked), swift_(swift), rlhf_(rlhf) {}
 
   imported_setting read() {
     out_.framework = swift_ ? "ms-swift" : "Megatron-LM";
     auto& by = out_.setting;
     by.model.spread.tensor = in_.number_or("tensor_model_parallel_size", 1);
     by.model.framework = ballast::framework_named("megatron");
-    out_.model = read_megatron_model(in_, asked_.model, by.model.spread.tensor);
+    read_megatron_model(in_, asked_, by.model.spread.tensor, out_);
     read_degrees();
     read_states();
     read_kernels();
     read_recomputation();
-    read_stages();
+    read_megatron_stages(in_, out_);
     read_batches();
     read_trained_parts();
+    if (swift_) read_swift_task(in_, out_);
+    if (rlhf_) read_swift_roles(in_, asked_, out_);
     read_others();
     out_.passed = in_.finish(out_.framework);
     require_suits(in_, out_);
@@ -95,8 +100,15 @@ class megatron_importer {
     if (in_.flag("use_torch_fsdp2")) m.spread.zero = 3;
     auto const halves = in_.flag("bf16", swift_), fp16 = in_.flag("fp16");
     auto const bytes = [&](char const* key) { return in_.one_of(key, {"fp32", "bf16", "fp16", "fp8"}) == "fp32" ? 4 : 2; };
-    auto const main_gradient = bytes("main_grads_dtype"), main_parameter = bytes("main_params_dtype"), first = bytes("exp_avg_dtype"),
+    auto const of_fsdp = [&](char const* key) {  // "auto" is the format of the model
+      auto const format = in_.word(key);
+      return format.empty() || format == "auto" ? 0 : format == "fp32" ? 4 : 2;
+    };
+    auto const fsdp_gradient = of_fsdp("megatron_fsdp_main_grads_dtype"), fsdp_parameter = of_fsdp("megatron_fsdp_main_params_dtype");
+    auto const main_gradient = fsdp_gradient > 0 ? fsdp_gradient : bytes("main_grads_dtype"),
+               main_parameter = fsdp_parameter > 0 ? fsdp_parameter : bytes("main_params_dtype"), first = bytes("exp_avg_dtype"),
                second = bytes("exp_avg_sq_dtype");
+    (void)in_.word("megatron_fsdp_grad_comm_dtype");
     // Megatron-LM turns this flag on for bf16 alone
     auto const fp16_gradient = !halves && !in_.flag("accumulate_allreduce_grads_in_fp32");
     auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2 || fp16_gradient;
@@ -165,6 +177,7 @@ class megatron_importer {
         k.fp8 = out_.time.rates.fp8 = true;
         if (std::string_view(key).starts_with("fp4")) note(std::string(key) + " " + format + " is judged as 8 bits: the step is too long");
       }
+    if (in_.flag("fp8_param_gather")) note("fp8_param_gather is not modelled: the memory is too high, exchanges are too long");
     if (auto const modules = in_.list("offload_modules"); in_.flag("fine_grained_activation_offloading"))
       for (auto const& name : modules) {
         auto const at = std::find_if(ballast::offload_modules.begin(), ballast::offload_modules.end(),
@@ -183,8 +196,16 @@ class megatron_importer {
     auto& again = out_.setting.recompute;
     auto granularity = in_.one_of("recompute_granularity", {swift_ ? "selective" : "none", "full", "selective", "none"});
     if (in_.flag("recompute_activations")) granularity = "selective";
-    auto const method = in_.one_of("recompute_method", {"none", "uniform", "block"});
-    auto const layers = in_.number("recompute_num_layers");
+    auto method = in_.one_of("recompute_method", {"none", "uniform", "block"});
+    auto layers = in_.number("recompute_num_layers");
+    // flags of versions before 2022
+    auto const old_method = in_.one_of("activations_checkpoint_method", {"none", "uniform", "block"});
+    auto const old_layers = in_.number("activations_checkpoint_num_layers");
+    if (in_.flag("checkpoint_activations") || old_method != "none") {
+      granularity = "full";
+      method = old_method == "none" ? "uniform" : old_method;
+      layers = old_layers;
+    }
     auto names = in_.list("recompute_modules");
     if (granularity == "full") {
       if (method == "none") throw bad_input(in_.file() + ": recompute_granularity full needs recompute_method uniform or block");
@@ -214,120 +235,13 @@ class megatron_importer {
     note_flag("moe_paged_stash", "the memory is too high");
   }
 
-  void read_stages() {
-    auto& by = out_.setting;
-    auto const stages = static_cast<std::int64_t>(by.pipeline.stages), layers = out_.model.layers;
-    auto const ways = std::initializer_list<char const*>{"num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
-                                                         "virtual_pipeline_model_parallel_size", "pipeline_model_parallel_layout"};
-    auto const layout = in_.word("pipeline_model_parallel_layout");
-    auto const of_chunk = in_.number("num_layers_per_virtual_pipeline_stage"), of_rank = in_.number("num_virtual_stages_per_pipeline_rank"),
-               of_rank_too = in_.number("virtual_pipeline_model_parallel_size");
-    auto const given = (of_chunk ? 1 : 0) + (of_rank || of_rank_too ? 1 : 0) + (layout.empty() ? 0 : 1);
-    if (given > 1)
-      for (auto const* const key : ways)
-        if (in_.has(key)) in_.refuse(key, "is one of several ways to say the chunks of a stage; Megatron-LM takes one");
-    auto chunks = of_rank ? *of_rank : of_rank_too.value_or(1);
-    auto const first = in_.number("decoder_first_pipeline_num_layers", 0), last = in_.number("decoder_last_pipeline_num_layers", 0);
-    auto const e = in_.flag("account_for_embedding_in_pipeline_split") ? 1 : 0, l = in_.flag("account_for_loss_in_pipeline_split") ? 1 : 0;
-    if (!layout.empty()) {
-      auto const numbers = layers_of_layout(layout);
-      if (static_cast<std::int64_t>(numbers.size()) % stages != 0)
-        in_.refuse("pipeline_model_parallel_layout",
-                   "has " + std::to_string(numbers.size()) + " parts, which are no multiple of the " + std::to_string(stages) + " stages");
-      chunks = static_cast<std::int64_t>(numbers.size()) / stages;
-      cut(numbers, "pipeline_model_parallel_layout");
-    } else {
-      std::vector<std::int64_t> of_stage(static_cast<std::size_t>(stages));
-      auto const ends = first.value_or(0) + last.value_or(0), inner = stages - (first ? 1 : 0) - (last ? 1 : 0);
-      auto const rest = layers - ends + e + l;
-      if (inner < 0 || rest < 0 || (inner == 0 ? rest != 0 : rest % inner != 0))
-        throw bad_input(in_.file() + ": num_layers = " + std::to_string(layers) + " cannot be split evenly over " + std::to_string(stages) +
-                        " stages; pipeline_model_parallel_layout or decoder_first_pipeline_num_layers says how else");
-      for (auto& n : of_stage) n = inner == 0 ? 0 : rest / inner;
-      if (first) of_stage.front() = *first;
-      if (last) of_stage.back() = *last;
-      of_stage.front() -= first ? 0 : e;
-      of_stage.back() -= last ? 0 : l;
-      if (of_chunk) {
-        if ((layers / stages) % *of_chunk != 0) in_.refuse("num_layers_per_virtual_pipeline_stage", "must divide the layers of a stage");
-        chunks = layers / stages / *of_chunk;
-      }
-      if (chunks > layers) throw bad_input(in_.file() + ": a stage has more chunks than the model has layers");
-      std::vector<std::int64_t> numbers;
-      for (std::int64_t c = 0; c < chunks; ++c)
-        for (auto const n : of_stage) {
-          if (n % chunks != 0)
-            throw bad_input(in_.file() + ": the " + std::to_string(n) + " layers of a stage cannot be split into " +
-                            std::to_string(chunks) + " chunks");
-          numbers.push_back(n / chunks);
-        }
-      cut(numbers, "num_layers");
-    }
-    if (chunks > 1 && stages == 1)
-      in_.refuse(layout.empty() ? "num_layers_per_virtual_pipeline_stage" : ways.end()[-1], "needs several stages");
-    if (chunks > 1) by.pipeline.schedule = ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(chunks)};
-    auto const mtp = "time and memory are judged without it";
-    note_flag("delay_wgrad_compute", "the memory is too low, the time too long");
-    auto const most = in_.number_or("wgrad_deferral_limit", 0, 0);
-    if (in_.flag("defer_embedding_wgrad_compute")) {  // 0: all micro-batches but one, which the model of memory takes as the most
-      by.model.kernels.deferred = most == 0 ? 1 << 20 : most;
-      note("defer_embedding_wgrad_compute is counted in the memory; the time is too long");
-    }
-    note_flag("mtp_use_repeated_layer", mtp);
-  }
-  void cut(std::vector<std::int64_t> const& numbers, char const* key) {
-    try {
-      out_.setting.boundaries = ballast::cut_by_layers(out_.model, numbers);
-    } catch (ballast::invalid_input const& e) {
-      in_.refuse(key, "does not suit the model: " + std::string(e.what()));
-    }
-  }
-  /// The numbers of layers that a layout gives its parts: letters, `x*n`, `(..)*n`, commas.
-  [[nodiscard]] std::vector<std::int64_t> layers_of_layout(std::string const& text) const {
-    auto const fail = [&](std::string const& why) { in_.refuse("pipeline_model_parallel_layout", why); };
-    std::string flat;
-    std::size_t last = 0, group = std::string::npos;  // where the piece that a factor repeats begins
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      auto const c = text[i];
-      if (c == ',' || c == ' ') continue;
-      if (c == '(') {
-        if (group != std::string::npos) fail("has brackets inside brackets");
-        group = flat.size();
-      } else if (c == ')') {
-        if (group == std::string::npos) fail("closes a bracket that is not open");
-        last = std::exchange(group, std::string::npos);
-      } else if (c == '*') {
-        std::size_t times = 0, digits = 0;
-        for (; i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9' && digits < 5; ++digits)
-          times = 10 * times + static_cast<std::size_t>(text[++i] - '0');
-        auto const piece = flat.substr(last);
-        if (digits == 0 || times == 0 || piece.empty() || times * piece.size() > 1 << 16)
-          fail("has a factor that repeats nothing, or too much");
-        for (std::size_t k = 1; k < times; ++k) flat += piece;
-      } else if (c == 'E' || c == 't' || c == 'm' || c == 'L' || c == '|') {
-        last = flat.size();
-        flat += c;
-      } else {
-        fail("has a letter other than E, t, m, L");
-      }
-    }
-    if (group != std::string::npos) fail("has a bracket that is not closed");
-    auto const count = [&](char c) { return std::count(flat.begin(), flat.end(), c); };
-    if (!flat.starts_with("E") || count('E') != 1 || !flat.ends_with("L") || count('L') != 1)
-      fail("must begin with its one E and end with its one L");
-    std::vector<std::int64_t> numbers{0};
-    for (auto const c : flat)
-      if (c == '|')
-        numbers.push_back(0);
-      else if (c == 't')
-        ++numbers.back();
-    return numbers;
-  }
-
   void read_batches() {
     auto& by = out_.setting;
-    auto const length = swift_ ? in_.number("packing_length") : in_.number("seq_length");
-    auto const longest = swift_ ? in_.number("max_length") : std::nullopt;
+    auto length = swift_ ? in_.number("packing_length") : in_.number("seq_length");
+    if (auto const encoder = in_.number("encoder_seq_length"); !swift_ && !length) length = encoder;  // another name
+    // where a tower reads images, seq_length is that of the tower
+    if (auto const decoder = in_.number("decoder_seq_length"); !swift_ && decoder && out_.reads_images) length = decoder;
+    auto const longest = swift_ ? swift_length(in_, rlhf_) : std::nullopt;
     by.sequence = asked_.sequence ? *asked_.sequence : length ? *length : longest.value_or(0);
     if (by.sequence == 0)
       throw bad_input(in_.file() + ": " + (swift_ ? "max_length" : "seq_length") + " is missing; --seq-length says it too");
@@ -345,7 +259,7 @@ class megatron_importer {
       by.micro_batches = *asked_.micro_batches;
     else
       set_global_batch(in_, by, global, "global_batch_size");
-    if (!in_.list("rampup_batch_size").empty() || !in_.word("step_batch_size_schedule").empty())
+    if (!in_.list("rampup_batch_size").empty() || !in_.list("step_batch_size_schedule").empty())
       note("batch sizes that change during the run are judged at their last: earlier steps are shorter");
   }
 
@@ -440,7 +354,20 @@ class megatron_importer {
     for (auto const* const key : {"fsdp_double_buffer"}) note_flag(key, "the memory is too low");
     if (in_.flag("reset_attention_mask") && !swift_)
       note("attention by document is judged as of whole sequences, unless lengths are given: the time is too long");
+    if (in_.flag("perform_rl_step")) note("answers are drawn before a step: the time of the step is that of the training alone");
+    if (in_.flag("freeze_LM")) out_.setting.model.language.what = ballast::trained::none;
     in_.ignore({// no effect on memory, time or layout
+                "freeze_ViT",
+                "DDP_impl",
+                "overlap_p2p_communication_warmup_flush",
+                "overlap_param_gather_with_optimizer_step",
+                "microbatch_group_size_per_virtual_pipeline_stage",
+                "apply_query_key_layer_scaling",
+                "use_checkpoint_args",
+                "inference_*",
+                "rl_*",
+                "grpo_*",
+                "langrl_*",
                 "cuda_graph*",
                 "use_mcore_models",
                 "use_flash_attn",
@@ -596,7 +523,7 @@ class megatron_importer {
 
   setting_table& in_;
   setting_request const& asked_;
-  bool swift_;
+  bool swift_, rlhf_;
   imported_setting out_;
 };
 
@@ -626,13 +553,28 @@ constexpr std::string_view megatron_keys[]{"tensor_model_parallel_size",
 // Keys of ms-swift that Megatron-LM does not have.
 constexpr std::string_view megatron_swift_keys[]{"max_length", "packing", "tuner_type", "train_type", "freeze_vit", "padding_free"};
 
+// What ms-swift takes from the model's own configuration.
+constexpr std::string_view megatron_shape_keys[]{"num_layers", "hidden_size", "num_attention_heads"};
+
 }  // namespace
 
 constinit framework_format const megatron_format{
     .name = "Megatron-LM",
     .word = "megatron",
     .likeness = [](setting_source const& in) { return (in.is("flags") || in.is("yaml")) && in.has_any(megatron_keys) ? 10 : 0; },
-    .read = [](setting_source source, setting_request const& asked) { return megatron_importer(source.table, asked, false).read(); },
+    .read =
+        [](setting_source source, setting_request const& asked) {
+          for (auto const& [program, what] : {std::pair{"pretrain_bert.py", "BERT"},
+                                              {"pretrain_t5.py", "T5"},
+                                              {"pretrain_ict.py", "a retriever"},
+                                              {"pretrain_retro.py", "a model with retrieval"},
+                                              {"pretrain_vision_classify.py", "a vision model"},
+                                              {"pretrain_vision_dino.py", "a vision model"},
+                                              {"pretrain_vision_inpaint.py", "a vision model"}})
+            if (source.calls(program))
+              throw bad_input(source.table.file() + ": " + program + " trains " + what + ", which is not modelled");
+          return megatron_importer(source.table, asked, false, false).read();
+        },
     .write = ballast::megatron_flags<>};
 
 constinit framework_format const megatron_swift_format{
@@ -642,9 +584,14 @@ constinit framework_format const megatron_swift_format{
         [](setting_source const& in) {
           if (!in.is("flags") && !in.is("yaml")) return 0;
           if (in.calls("megatron") && (in.has_any(megatron_keys) || in.has_any(megatron_swift_keys))) return 100;
+          if (in.has_any(megatron_shape_keys)) return 0;
           return in.has_any(megatron_swift_keys) && (in.is("yaml") || in.has_any(megatron_keys)) ? 11 : 0;
         },
-    .read = [](setting_source source, setting_request const& asked) { return megatron_importer(source.table, asked, true).read(); },
+    .read =
+        [](setting_source source, setting_request const& asked) {
+          auto const rlhf = source.calls("rlhf") || source.table.has("rlhf_type");
+          return megatron_importer(source.table, asked, true, rlhf).read();
+        },
     .write = ballast::swift_flags<>};
 
 }  // namespace ballast_cli

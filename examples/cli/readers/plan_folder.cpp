@@ -117,10 +117,14 @@ plan_in_folder read_plan_folder(std::string const& folder) {
   auto const strategy = plan.value("strategy", nlohmann::json());
   auto const levels = strategy == "levels", steps = levels || strategy == "plan";
   auto const of_pack = !steps;  // which has written the page since version 0.2
+  auto const options = plan.value("options", nlohmann::json());
+  auto const flag = [&](char const* key) { return options.is_object() && options.value(key, nlohmann::json()) == true; };
   for (auto const& [file, of_plan] : {std::pair<std::string, bool>{"offsets.npy", true},
                                       {"members.npy", true},
                                       {"steps.npy", steps},
                                       {"report.html", steps || (of_pack && present("report.html"))},
+                                      {"cu_seqlens.npy", flag("static")},
+                                      {"cu_seqlens_padded.npy", flag("static")},
                                       {"levels.npy", levels}}) {
     if (of_plan && !present(file)) throw incomplete(file + " is missing");
     if (!of_plan && present(file)) throw incomplete("its plan.json does not know of " + file);
@@ -134,7 +138,8 @@ plan_in_folder read_plan_folder(std::string const& folder) {
   if (!out.steps.dropped.empty() && !out.steps.repeated.empty())
     throw bad_input(name + ": lists dropped and repeated samples, and a plan has those of one --left-over; write the plan again");
 
-  if (auto const options = plan.value("options", nlohmann::json()); options.is_object()) {
+  out.padded = flag("padded");
+  if (options.is_object()) {
     constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
     auto const multiple = options.contains("multiple") ? whole(options, "multiple", name) : 1;
     if (multiple == 0 || multiple > most) throw bad_input(name + ": multiple must be from 1 to 2^63-1; write the plan again");

@@ -22,6 +22,7 @@ struct plan_in_folder {
   std::uint64_t stages = 1;                ///< that a rank has
   std::int64_t multiple = 1;               ///< that samples are rounded up to
   std::uint64_t max_items = 0;             ///< most samples of a pack; 0: no limit
+  bool padded = false;                     ///< whether rows are padded to the longest of their pack
   [[nodiscard]] bool left_over() const noexcept { return !steps.dropped.empty() || !steps.repeated.empty(); }
 };
 

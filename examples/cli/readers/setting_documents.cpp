@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <map>
 #include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,20 @@ void add_json(setting_table& table, nlohmann::json const& value, std::string con
   return out + "]";
 }
 
+/// The flags of a functional test, of which a program takes the last where one is given twice.
+[[nodiscard]] YAML::Node last_of_each(YAML::Node const& flags) {
+  std::map<std::string, YAML::Node> last;
+  for (auto const& pair : flags)
+    if (pair.first.IsScalar()) last.insert_or_assign(pair.first.Scalar(), pair.second);
+  YAML::Node out;
+  for (auto const& pair : flags) {
+    auto const at = pair.first.IsScalar() ? last.find(pair.first.Scalar()) : last.end();
+    if (at == last.end() || !at->second.is(pair.second)) continue;
+    out.force_insert(pair.first, pair.second);
+  }
+  return out;
+}
+
 void add_yaml(setting_table& table, YAML::Node const& node, std::string const& section, std::string const& name) {
   for (auto const& pair : node) {
     auto const place = name + ":" + std::to_string(pair.first.Mark().line + 1);
@@ -77,6 +93,25 @@ void add_yaml(setting_table& table, YAML::Node const& node, std::string const& s
       entry.words.push_back(yaml_text(pair.second));
     table.add(std::move(entry));
   }
+}
+
+/// Flags in the sections language_model and model_parallel, of which some have other names.
+void add_sections(setting_table& table, YAML::Node const& node, std::string const& name) {
+  YAML::Node rest;
+  for (auto const& pair : node)
+    if (pair.first.IsScalar() && pair.second.IsMap() &&
+        (pair.first.Scalar() == "language_model" || pair.first.Scalar() == "model_parallel"))
+      add_yaml(table, pair.second, {}, name);
+    else
+      rest.force_insert(pair.first, pair.second);
+  if (rest.size() > 0) add_yaml(table, rest, {}, name);
+  auto const flag = [&](char const* key) { table.add({.key = key, .words = {}, .place = name}); };
+  auto const model = node["language_model"];
+  if (auto const function = model["activation_func"]; function && function.IsScalar()) {
+    if (function.Scalar() == "swiglu") flag("swiglu");
+    if (function.Scalar() == "squaredrelu") flag("squared_relu");
+  }
+  if (auto const groups = model["num_query_groups"]; groups && !groups.IsNull()) flag("group_query_attention");
 }
 
 /// Whether a node of YAML has a name, as in `&name`.
@@ -181,8 +216,10 @@ setting_table read_yaml_setting(std::string_view text, std::string const& name) 
     if (!node.IsMap()) throw bad_input(name + ": not a YAML mapping");
     setting_table table(name);
     if (auto const flags = node["MODEL_ARGS"]; flags && flags.IsMap()) {  // a functional test of Megatron-LM
-      add_yaml(table, flags, {}, name);
+      add_yaml(table, last_of_each(flags), {}, name);
       if (auto const variables = node["ENV_VARS"]; variables && variables.IsMap()) add_yaml(table, variables, "environment", name);
+    } else if (auto const model = node["language_model"]; model && model.IsMap()) {  // the file of Megatron-LM's --yaml-cfg
+      add_sections(table, node, name);
     } else {
       add_yaml(table, node, {}, name);
     }

@@ -235,6 +235,7 @@ void setting_table::refuse(std::string_view key, std::string const& why) const {
 std::string const& setting_table::only_word(setting_entry const& entry) const {
   if (entry.words.size() != 1) refuse(entry.key, "is not one value");
   auto const& word = entry.words[0];
+  if (word.find("$((") != word.npos) refuse(entry.key, "has a sum of variables that are not set in the file");
   if (word.find('$') != word.npos) refuse(entry.key, "has a variable that is not set in the file");
   return word;
 }
@@ -340,9 +341,12 @@ passed_keys setting_table::finish(std::string const& framework) const {
       out.harmless.push_back(printable(entry.key));
       continue;
     }
-    // a longer name may differ in more letters; a new key of a framework differs in a word
+    // a longer name may differ in more letters; a new key of a framework differs in a word. Sections in front are those of both.
     auto const slip = std::find_if(asked_.begin(), asked_.end(), [&](std::string const& known) {
-      return edit_distance(entry.key, known) <= (std::max)(entry.key.size() / 8, std::size_t{1});
+      auto const section = entry.key.rfind('.') + 1;  // 0 without one
+      if (known.size() < section || known.compare(0, section, entry.key, 0, section) != 0) return false;
+      auto const name = entry.key.substr(section);
+      return edit_distance(name, known.substr(section)) <= (std::max)(name.size() / 8, std::size_t{1});
     });
     if (slip != asked_.end())
       throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + framework + " that this program knows; is " + *slip +

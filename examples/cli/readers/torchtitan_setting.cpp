@@ -2,9 +2,12 @@
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
 
+#include <ballast/cost/layer_set.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/cost/schedule.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
+#include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/judge_setting.hpp>
 
 #include <algorithm>
@@ -12,8 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 // pytorch/torchtitan: TOML as it was read until 9810191b (2026-02-23), also with the section names of before mid-2025, and the resolved
@@ -24,6 +30,102 @@ namespace ballast_cli {
 namespace {
 
 using ballast::recompute_setting;
+using ballast::training_setting;
+using ballast::transformer;
+
+/// A size of torchtitan's code. Sizes that are presets are named as such.
+struct titan_size {
+  std::string_view name;  ///< of the model and of its flavor
+  transformer shape;
+};
+
+[[nodiscard]] transformer dense(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads, std::int64_t width,
+                                std::int64_t ffn, std::int64_t vocabulary, bool tied) {
+  return {.layers = layers,
+          .hidden = hidden,
+          .query_heads = heads,
+          .kv_heads = kv_heads,
+          .head_width = width,
+          .ffn = ffn,
+          .vocabulary = vocabulary,
+          .tied = tied};
+}
+[[nodiscard]] transformer qwen3(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t ffn, bool tied,
+                                std::int64_t vocabulary = 151936) {
+  auto out = dense(layers, hidden, heads, 8, 128, ffn, vocabulary, tied);
+  out.qk_norm = 256;
+  return out;
+}
+[[nodiscard]] transformer latent(std::int64_t layers, std::int64_t hidden, std::int64_t ffn, std::int64_t vocabulary, std::int64_t experts,
+                                 std::int64_t active, std::int64_t expert_ffn) {
+  auto out = dense(layers, hidden, 16, 16, 192, ffn, vocabulary, false);
+  out.kv_rank = 512;
+  out.rope_width = 64;
+  out.v_width = 128;
+  out.experts = experts;
+  out.active_experts = active;
+  out.expert_ffn = expert_ffn;
+  out.shared_ffn = 2 * expert_ffn;
+  out.expert_layers = ballast::layer_set::from(1);
+  return out;
+}
+[[nodiscard]] transformer gpt_oss(std::int64_t layers, std::int64_t hidden, std::int64_t vocabulary, std::int64_t experts) {
+  auto out = dense(layers, hidden, 64, 8, 64, 2880, vocabulary, false);
+  out.window = 128;
+  out.windowed = ~ballast::layer_set::every(2);
+  out.experts = experts;
+  out.active_experts = 4;
+  out.expert_ffn = 2880;
+  out.sinks = out.router_bias = out.ffn_bias = out.qkv_bias = out.output_bias = true;
+  return out;
+}
+[[nodiscard]] transformer small_mixture() {
+  auto out = qwen3(8, 256, 16, 3072, false, 2048);
+  out.experts = 64;
+  out.active_experts = 8;
+  out.expert_ffn = 768;
+  return out;
+}
+
+/// The sizes of torchtitan/models at b5bcd76c.
+[[nodiscard]] std::vector<titan_size> const& titan_sizes() {
+  static std::vector<titan_size> const all{{"llama3/debugmodel", dense(6, 256, 16, 16, 16, 768, 2048, false)},
+                                           {"llama3/1B", dense(16, 2048, 32, 8, 64, 8192, 128256, true)},
+                                           {"llama3/3B", dense(28, 3072, 24, 8, 128, 8192, 128256, true)},
+                                           {"llama3/8B", ballast::transformer_preset("llama-3.1-8b")},
+                                           {"llama3/70B", ballast::transformer_preset("llama-3.1-70b")},
+                                           {"llama3/405B", ballast::transformer_preset("llama-3.1-405b")},
+                                           {"deepseek_v3/debugmodel", latent(6, 256, 1024, 2048, 8, 3, 256)},
+                                           {"deepseek_v3/16B", latent(27, 2048, 10944, 102400, 64, 6, 1408)},
+                                           {"deepseek_v3/236B", ballast::transformer_preset("deepseek-v2")},
+                                           {"deepseek_v3/671B", ballast::transformer_preset("deepseek-v3")},
+                                           {"qwen3/debugmodel", qwen3(8, 256, 16, 3072, true, 2048)},
+                                           {"qwen3/debugmodel_moe", small_mixture()},
+                                           {"qwen3/0.6B", qwen3(28, 1024, 16, 3072, true)},
+                                           {"qwen3/1.7B", qwen3(28, 2048, 16, 6144, true)},
+                                           {"qwen3/4B", qwen3(36, 2560, 32, 9728, true)},
+                                           {"qwen3/8B", qwen3(36, 4096, 32, 12288, false)},
+                                           {"qwen3/14B", qwen3(40, 5120, 40, 17408, false)},
+                                           {"qwen3/32B", qwen3(64, 5120, 64, 25600, false)},
+                                           {"qwen3/30B-A3B", ballast::transformer_preset("qwen3-30b-a3b")},
+                                           {"qwen3/235B-A22B", ballast::transformer_preset("qwen3-235b-a22b")},
+                                           {"gpt_oss/debugmodel", gpt_oss(4, 256, 2048, 8)},
+                                           {"gpt_oss/20b", gpt_oss(24, 2880, 201088, 32)},
+                                           {"gpt_oss/120b", gpt_oss(36, 2880, 201088, 128)}};
+  return all;
+}
+
+/// A size by its name. The sizes of Llama 4 are those of the hub.
+[[nodiscard]] std::optional<transformer> titan_model(std::string const& name, setting_request const& asked) {
+  for (auto const& size : titan_sizes())
+    if (size.name == name) return size.shape;
+  constexpr std::pair<std::string_view, char const*> of_hub[]{{"llama4/17bx16e", "meta-llama/Llama-4-Scout-17B-16E"},
+                                                              {"llama4/17bx128e", "meta-llama/Llama-4-Maverick-17B-128E"}};
+  for (auto const& [theirs, hub] : of_hub)
+    if (theirs == name && asked.find_model)
+      if (auto const found = asked.find_model(hub)) return found->language;
+  return std::nullopt;
+}
 
 class torchtitan_importer {
  public:
@@ -59,21 +161,18 @@ class torchtitan_importer {
 
   void read_model() {
     auto const name = in_.word("model.name"), flavor = in_.word("model.flavor");
-    in_.ignore({"model.*", "model_spec*"});
-    constexpr std::pair<std::string_view, std::string_view> known[] = {{"llama3/8B", "llama-3.1-8b"},
-                                                                       {"llama3/70B", "llama-3.1-70b"},
-                                                                       {"llama3/405B", "llama-3.1-405b"},
-                                                                       {"deepseek_v3/671B", "deepseek-v3"}};
+    in_.ignore({"model.*"});
     if (asked_.model) {
       out_.model = *asked_.model;
       return;
     }
-    for (auto const& [theirs, ours] : known)
-      if (theirs == name + "/" + flavor) {
-        out_.model = ballast::transformer_preset(ours);
-        return;
-      }
-    throw bad_input(in_.file() + ": model.name and model.flavor (" + printable(name + " " + flavor) +
+    auto const spec = in_.word("model_spec.name") + "/" + in_.word("model_spec.flavor");
+    auto const all = name + "/" + flavor;
+    if (auto const known = titan_model(all == "/" ? spec : all, asked_)) {
+      out_.model = *known;
+      return;
+    }
+    throw bad_input(in_.file() + ": model.name and model.flavor (" + printable(all == "/" ? spec : all) +
                     ") name sizes in torchtitan's code that are not known here; --model names the model");
   }
 
@@ -139,6 +238,7 @@ class torchtitan_importer {
     for (auto const* const key : {"activation_checkpoint._type", "activation_checkpoint.type", "activation_checkpoint.cls",
                                   "activation_checkpoint._target_", "activation_checkpoint.class"})
       if (in_.has(key)) mode = in_.word(key);
+    auto const named = !mode.empty();
     auto const is = [&](char const* name) { return mode.find(name) != mode.npos; };
     std::string option = in_.word("activation_checkpoint.selective_ac_option", "2");
     if (in_.has("activation_checkpoint.mode") || !(in_.has("activation_checkpoint") || in_.has_section("activation_checkpoint.")))
@@ -151,6 +251,13 @@ class torchtitan_importer {
       mode = "memory_budget";
     else if (mode.empty())
       mode = in_.has("activation_checkpoint") ? "none" : "selective";
+    // a dump has the fields of the class, not its name
+    if (in_.has("activation_checkpoint.memory_budget") && !in_.has("activation_checkpoint.mode"))
+      mode = "memory_budget";
+    else if (in_.has("activation_checkpoint.force_recompute_mm_shapes_by_fqns"))
+      mode = "selective", option = "op";
+    else if (in_.has("activation_checkpoint.preserve_rng_state") && !named && !in_.has("activation_checkpoint.mode"))
+      mode = "full";
     in_.ignore({"activation_checkpoint.*"});
     if (mode == "full") again.what = uniform;
     if (mode == "memory_budget")
@@ -190,15 +297,14 @@ class torchtitan_importer {
       if (tokens % by.sequence != 0)
         in_.refuse("training.num_tokens_per_microbatch_per_dp_rank",
                    "is no multiple of max_context_length, " + std::to_string(by.sequence));
-      auto const all = tokens / by.sequence, parts = in_.number_or(placed("num_pp_microbatches"), 1);
-      if (all % parts != 0)
-        in_.refuse(placed("num_pp_microbatches"), "does not divide the " + std::to_string(all) + " sequences of a rank");
-      by.micro_batch = all / parts;
+      by.micro_batch = tokens / by.sequence;  // of one forward pass: the micro-batches of a pipeline come in addition
+      auto const parts = in_.number_or(placed("num_pp_microbatches"), 1);
       auto const step = in_.has("training.num_tokens_per_train_step") && in_.word("training.num_tokens_per_train_step") != "-1"
-                            ? in_.number_or("training.num_tokens_per_train_step", tokens * ranks)
-                            : tokens * ranks;
-      if (step % (tokens * ranks) != 0) in_.refuse("training.num_tokens_per_train_step", "is no multiple of the tokens of all ranks");
-      by.micro_batches = parts * (step / (tokens * ranks));
+                            ? in_.number_or("training.num_tokens_per_train_step", tokens * parts * ranks)
+                            : tokens * parts * ranks;
+      if (step % (tokens * parts * ranks) != 0)
+        in_.refuse("training.num_tokens_per_train_step", "is no multiple of the tokens of all ranks");
+      by.micro_batches = step / (tokens * ranks);
     } else {
       by.sequence = in_.number_or("training.seq_len", 2048);
       auto const key = in_.has("training.batch_size") ? "training.batch_size" : "training.local_batch_size";
@@ -345,6 +451,135 @@ class torchtitan_importer {
   imported_setting out_;
 };
 
+/// Writes TOML as it was read until 9810191b.
+class toml_writer {
+ public:
+  toml_writer(transformer const& model, training_setting const& by) : model_(model), by_(by) {}
+
+  [[nodiscard]] ballast::exported_setting written() {
+    require_valid(by_, model_);
+    write_model();
+    write_training();
+    write_degrees();
+    write_recomputation();
+    write_rest();
+    return std::move(out_);
+  }
+
+ private:
+  void section(char const* name) { out_.text += (out_.text.empty() ? "[" : "\n[") + std::string(name) + "]\n"; }
+  void add(std::string const& key, std::int64_t value) { out_.text += key + " = " + std::to_string(value) + "\n"; }
+  void add(std::string const& key, std::string const& word) { out_.text += key + " = \"" + word + "\"\n"; }
+  void turn(std::string const& key, bool on) { out_.text += key + (on ? " = true\n" : " = false\n"); }
+  void lack(std::string const& what) { out_.without.push_back(what); }
+
+  void write_model() {
+    auto const& all = titan_sizes();
+    auto const at = std::find_if(all.begin(), all.end(), [&](auto const& size) { return size.shape == model_; });
+    if (at == all.end()) return;
+    auto const slash = at->name.find('/');
+    section("model");
+    add("name", std::string(at->name.substr(0, slash)));
+    add("flavor", std::string(at->name.substr(slash + 1)));
+  }
+
+  void write_training() {
+    section("training");
+    auto const local = by_.pipeline.stages > 1 ? by_.micro_batch * by_.micro_batches : by_.micro_batch;
+    add("local_batch_size", local);
+    add("global_batch_size", by_.global_batch());
+    add("seq_len", by_.sequence);
+    auto const name = by_.model.optimizer.name;
+    if (name != "adam-fp32" && name != "adam-bf16") lack("optimizer " + std::string(name));
+    add("dtype", std::string(name == "adam-bf16" ? "bfloat16" : "float32"));
+    auto const moved = by_.model.moved;
+    turn("enable_cpu_offload", moved == ballast::offload::parameters);
+    if (moved == ballast::offload::optimizer) lack("offload optimizer");
+    if (moved == ballast::offload::gradients) lack("offload gradients");
+  }
+
+  void write_degrees() {
+    auto const& m = by_.model;
+    auto const& spread = m.spread;
+    auto const ranks = by_.ranks();
+    section("parallelism");
+    auto const whole = spread.zero == 0;
+    add("data_parallel_replicate_degree", whole ? ranks : 1);
+    add("data_parallel_shard_degree", whole ? 1 : ranks);
+    if (spread.zero == 1 || (whole && spread.context > 1) || (!whole && spread.data == 1))
+      lack("ZeRO " + std::to_string(spread.zero) + " of " + std::to_string(spread.data) + " ranks");
+    add("fsdp_reshard_after_forward", std::string(spread.zero == 3 ? "always" : "never"));
+    add("tensor_parallel_degree", spread.tensor);
+    add("context_parallel_degree", spread.context);
+    if (spread.context > 1 && m.method != ballast::context_method::ring) lack("context parallelism by Ulysses");
+    if (spread.tensor > 1 && !spread.sequence_parallel) lack("tensor parallelism without sequence parallelism");
+    if (m.loss.how != (spread.tensor > 1 ? ballast::head_loss::kind::parallel : ballast::head_loss::kind::plain) || m.loss.chunks != 1)
+      lack("head loss " + to_string(m.loss));
+    turn("enable_async_tensor_parallel", m.kernels.tensor_overlap);
+    if (model_.experts > 0) {
+      add("expert_parallel_degree", m.expert);
+      add("expert_tensor_parallel_degree", m.experts().expert_tensor);
+    }
+    if (m.expert_capacity > 0) lack("a capacity of experts");
+    write_stages();
+  }
+
+  void write_stages() {
+    auto const stages = by_.pipeline.stages;
+    add("pipeline_parallel_degree", static_cast<std::int64_t>(stages));
+    if (stages == 1) return;
+    auto const& schedule = by_.pipeline.schedule;
+    auto const name = std::holds_alternative<ballast::one_f_one_b_schedule>(schedule)   ? "1F1B"
+                      : std::holds_alternative<ballast::gpipe_schedule>(schedule)       ? "GPipe"
+                      : std::holds_alternative<ballast::zbv_schedule>(schedule)         ? "ZBVZeroBubble"
+                      : std::holds_alternative<ballast::interleaved_schedule>(schedule) ? "Interleaved1F1B"
+                                                                                        : "";
+    if (*name == '\0') lack(ballast::detail::schedule_in_words(schedule));
+    add("pipeline_parallel_schedule", std::string(name));
+    add("pipeline_parallel_microbatch_size", by_.micro_batch);
+    auto const cuts = boundaries_of(by_, model_);
+    auto const before = model_.vocabulary > 0 ? 1U : 0U;
+    std::vector<std::int64_t> numbers;
+    std::string parts;
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+      std::string names;
+      auto const name_one = [&](std::string const& module) { names += (names.empty() ? "\"" : ", \"") + module + "\""; };
+      if (c == 0) name_one("tok_embeddings");
+      numbers.push_back(0);
+      for (auto layer = (std::max)(cuts[c], before); layer < cuts[c + 1] && layer < model_.layers + before; ++layer, ++numbers.back())
+        name_one("layers." + std::to_string(layer - before));
+      if (c + 2 == cuts.size()) {
+        name_one("norm");
+        name_one("output");
+      }
+      parts += (parts.empty() ? "[" : ",\n  [") + names + "]";
+    }
+    if (ballast::cut_by_layers(model_, numbers) != cuts) lack("the cut of the head");
+    out_.text += "module_fqns_per_model_part = [" + parts + "]\n";
+  }
+
+  void write_recomputation() {
+    using enum recompute_setting::kind;
+    auto const& again = by_.recompute;
+    section("activation_checkpoint");
+    add("mode", std::string(again.what == none ? "none" : again.what == uniform ? "full" : "selective"));
+    if (again.what == alternate || again.what == products)
+      add("selective_ac_option", again.what == products ? std::string("op") : std::to_string(again.layers));
+    if (again.what == modules || again.what == block || (again.what == uniform && again.layers > 1) ||
+        (again.what == products && again.layers > 1))
+      lack("recompute " + ballast::detail::recompute_in_words(again));
+  }
+
+  void write_rest() {
+    if (by_.model.attention == ballast::attention_kernel::stored_scores) lack("stored scores of attention");
+    if (by_.model.language.what != ballast::trained::all) lack(ballast::detail::trained_in_words(by_.model.language));
+  }
+
+  transformer const& model_;
+  training_setting const& by_;
+  ballast::exported_setting out_;
+};
+
 constexpr std::string_view torchtitan_keys[]{"model.", "training.", "parallelism.", "experimental.", "activation_checkpoint",
                                              "job.",   "metrics.",  "checkpoint.",  "lr_scheduler.", "optimizer."};
 
@@ -359,6 +594,6 @@ constinit framework_format const torchtitan_format{
           return in.is("toml") && in.has_any(torchtitan_keys) ? 20 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return torchtitan_importer(source.table, asked).read(); },
-    .write = nullptr};
+    .write = [](transformer const& model, training_setting const& by) { return toml_writer(model, by).written(); }};
 
 }  // namespace ballast_cli

@@ -24,6 +24,8 @@ nlohmann::ordered_json to_json(packing_report const& r) {
                               {"fill", r.fill(packs)},    {"hash", nullptr},
                               {"set_aside", r.set_aside}, {"naive", {{"packs", r.naive_packs}, {"fill", r.fill(r.naive_packs)}}}};
   if (!r.zero_length.empty()) json["zero_length"] = r.zero_length;
+  if (r.padding) json["padding"] = *r.padding;
+  if (r.fixed) json["static"] = r.fixed->json;
   if (r.hash) json["hash"] = hash_digits(*r.hash);
   if (r.in_ranks) json["rank_dist"] = {r.in_ranks->distance};
   if (r.in_ranks && r.in_ranks->modelled_idle) {
@@ -53,6 +55,10 @@ std::string in_words(packing_report const& r, std::string const& title) {
   else if (packs != 0)
     text += "No plan can take fewer than " + counted(bound, "pack") + " (proof: " + r.bound + " bound): this one is at most " +
             percent_up(r.packs.gap()) + " above the best possible.\n";
+  if (r.padding && r.tokens != 0)
+    text += "Rows are padded to the longest of their batch: " +
+            percent(static_cast<double>(*r.padding) / static_cast<double>(r.tokens + *r.padding)) + " of what batches hold is padding.\n";
+  if (r.fixed) text += r.fixed->words;
   if (!r.set_aside.empty()) text += counted(r.set_aside.size(), "sample") + " longer than the capacity set aside.\n";
   if (r.in_ranks) {
     text += "Ordered for " + counted(r.in_ranks->ranks, "rank") + " by ";

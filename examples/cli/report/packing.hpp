@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include <ballast/core/certificate.hpp>
 
@@ -22,6 +22,12 @@ struct rank_figures {
   std::optional<double> modelled_idle = {};  ///< share of the time, under the model
 };
 
+/// What --static says of the rows.
+struct static_report {
+  nlohmann::ordered_json json;
+  std::string words;
+};
+
 struct packing_report {
   std::uint64_t samples = 0;
   std::int64_t tokens = 0;  ///< tokens in packs; the same for every packer
@@ -35,6 +41,8 @@ struct packing_report {
   std::optional<rank_figures> in_ranks = {};
   std::uint64_t dropped = 0;                    ///< samples that a plan of steps leaves out of the epoch
   std::vector<std::uint64_t> zero_length = {};  ///< rows of the input that were left out because their length is 0
+  std::optional<std::int64_t> padding = {};     ///< tokens that rows are padded by, where they are padded to the longest of a pack
+  std::optional<static_report> fixed = {};      ///< where rows have one size
 
   /// Share of the capacity of `count` packs that holds tokens.
   [[nodiscard]] double fill(std::uint64_t count) const {

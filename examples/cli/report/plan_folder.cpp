@@ -11,7 +11,8 @@ namespace ballast_cli {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> plan_files{"plan.json", "offsets.npy", "members.npy", "steps.npy", "levels.npy", "report.html"};
+constexpr std::array<std::string_view, 8> plan_files{"plan.json",  "offsets.npy", "members.npy",    "steps.npy",
+                                                     "levels.npy", "report.html", "cu_seqlens.npy", "cu_seqlens_padded.npy"};
 
 /// Whether there is a plan.json of ours, of whatever version.
 [[nodiscard]] bool is_plan(std::string const& folder) {

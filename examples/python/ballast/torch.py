@@ -337,10 +337,18 @@ class Packed:
     sequence, and its samples attend to each other. The first label of each sequence is `ignored`, since no token of its
     own sequence precedes it. Labels stand where their tokens do: the model or the loss compares them with the
     prediction one place before.
+
+    With `tokens` and `sequences` all batches have tensors of one size, as CUDA graphs need: the row is filled up with
+    `pad`, whose labels are `ignored`, as one more sequence that attends to itself alone, and `cu_seqlens` has `sequences` +
+    1 entries, of which the last ones repeat the end of the row. `max_seqlen` is then always `tokens`. `static_rows`
+    returns both for a plan.
     """
 
-    def __init__(self, *, huggingface=False, ignored=-100):
+    def __init__(self, *, huggingface=False, ignored=-100, tokens=0, sequences=0, pad=0):
+        if (tokens == 0) != (sequences == 0):
+            raise ValueError(f"tokens={tokens} and sequences={sequences}: batches of one size need both")
         self._names, self._ignored = huggingface, ignored
+        self._tokens, self._sequences, self._pad = tokens, sequences, pad
 
     def __call__(self, samples):
         import torch
@@ -360,9 +368,12 @@ class Packed:
         label[ends[:-1][lengths > 0]] = self._ignored
         position = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
         rows = {"input_ids": np.concatenate(tokens), "labels": label, "position_ids": position}
+        longest = int(lengths.max())
+        if self._tokens:
+            rows, ends, longest = self._filled(rows, ends)
         batch = {name: torch.from_numpy(row).unsqueeze(0) for name, row in rows.items()}
         batch["use_cache"] = False
-        bounds, longest = torch.from_numpy(ends.astype(np.int32)), int(lengths.max())
+        bounds = torch.from_numpy(ends.astype(np.int32))
         if not self._names:
             return {**batch, "cu_seqlens": bounds, "max_seqlen": longest}
         return {
@@ -372,6 +383,19 @@ class Packed:
             "max_length_q": longest,
             "max_length_k": longest,
         }
+
+    def _filled(self, rows, ends):
+        """The row and the ends of its sequences in their constant sizes, and the longest sequence that there may be."""
+        missing, behind = self._tokens - int(ends[-1]), self._sequences + 1 - len(ends)
+        if missing < 0 or behind < (missing > 0):
+            raise ValueError(
+                f"a micro-batch of {ends[-1]} tokens in {len(ends) - 1} sequences does not fit a row of {self._tokens}"
+                f" tokens in {self._sequences} sequences, of which one holds the padding"
+            )
+        fill = {"input_ids": np.full(missing, self._pad), "labels": np.full(missing, self._ignored)}
+        fill["position_ids"] = np.arange(missing)
+        rows = {name: np.concatenate([row, fill[name]]) for name, row in rows.items()}
+        return rows, np.concatenate([ends, np.full(behind, self._tokens)]), self._tokens
 
 
 def _integers(values):

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <ballast/batching/check.hpp>
 #include <ballast/packing/check.hpp>
+#include <ballast/packing/check_padded.hpp>
 
 #include <cstdint>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "arrays.hpp"
 #include "binders.hpp"
+#include "groups_view.hpp"
 #include "interrupt.hpp"
 #include "plans.hpp"
 #include "words.hpp"
@@ -16,24 +18,6 @@
 namespace ballast_python {
 
 namespace {
-
-/// A sequence of arrays of indices: packs that anybody made.
-class array_sequence : public nb::object {
-  NB_OBJECT_DEFAULT(array_sequence, nb::object, "collections.abc.Sequence[numpy.typing.ArrayLike]", is_any_object)
-};
-
-ballast::groups<> groups_of(array_sequence const& packs) {
-  ballast::groups<> out;
-  std::vector<std::uint32_t> members;
-  for (auto const pack : packs) {
-    integers const given(pack, "packs");
-    members.resize(given.size());
-    for (std::size_t i = 0; i < given.size(); ++i)  // what is out of range stays out of range, for the validator to name
-      members[i] = std::in_range<std::uint32_t>(given[i]) ? static_cast<std::uint32_t>(given[i]) : 0xffffffffU;
-    out.push_back(members);
-  }
-  return out;
-}
 
 template <class Verdict>
 std::string sentence_or_throw(Verdict const& v) {
@@ -48,7 +32,10 @@ void bind_check(nb::module_& m) {
       "check",
       [](packing_plan const& plan, array_like const& lengths) {
         integers const given(lengths, "lengths");
-        return sentence_or_throw(without_gil([&] { return ballast::check_packing(plan.plan, given.range(), plan.options); }));
+        return sentence_or_throw(without_gil([&] {
+          auto const v = ballast::check_packing(plan.plan, given.range(), plan.options);
+          return v.valid() && plan.padded ? ballast::check_padded(plan.plan.packs, given.range(), plan.options) : v;
+        }));
       },
       "plan"_a, "lengths"_a,
       "Checks a plan by a validator that shares no code with the planners: every sample once, no capacity exceeded, true figures.\n"
@@ -65,7 +52,7 @@ void bind_check(nb::module_& m) {
   m.def(
       "check",
       [](array_sequence const& packs, array_like const& lengths, std::int64_t capacity, std::string const& oversize,
-         std::int64_t pack_multiple, std::int64_t sample_multiple, std::uint64_t max_items) {
+         std::int64_t pack_multiple, std::int64_t sample_multiple, std::uint64_t max_items, bool padded) {
         integers const given(lengths, "lengths");
         auto const groups = groups_of(packs);
         ballast::packing_options const options{.capacity = capacity,
@@ -73,10 +60,13 @@ void bind_check(nb::module_& m) {
                                                .sample_multiple = sample_multiple,
                                                .pack_multiple = pack_multiple,
                                                .oversize = value_named(oversize_words, oversize, "oversize")};
-        return sentence_or_throw(without_gil([&] { return ballast::check_packing(groups, given.range(), options); }));
+        return sentence_or_throw(without_gil([&] {
+          return padded ? ballast::check_padded(groups, given.range(), options) : ballast::check_packing(groups, given.range(), options);
+        }));
       },
       "packs"_a, "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
-      "max_items"_a = 0, "The same for packs that any planner made.");
+      "max_items"_a = 0, "padded"_a = false,
+      "The same for packs that any planner made. With `padded`, each row takes the length of the longest of its pack.");
 }
 
 }  // namespace ballast_python

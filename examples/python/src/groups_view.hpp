@@ -27,6 +27,24 @@ struct groups_view {
   return {nb::borrow(owner), &groups, 0, 1, static_cast<std::int64_t>(groups.size())};
 }
 
+/// A sequence of arrays of indices: packs that anybody made.
+class array_sequence : public nb::object {
+  NB_OBJECT_DEFAULT(array_sequence, nb::object, "collections.abc.Sequence[numpy.typing.ArrayLike]", is_any_object)
+};
+
+[[nodiscard]] inline ballast::groups<> groups_of(array_sequence const& packs) {
+  ballast::groups<> out;
+  std::vector<std::uint32_t> members;
+  for (auto const pack : packs) {
+    integers const given(pack, "packs");
+    members.resize(given.size());
+    for (std::size_t i = 0; i < given.size(); ++i)  // what is out of range stays out of range, for the validator to name
+      members[i] = std::in_range<std::uint32_t>(given[i]) ? static_cast<std::uint32_t>(given[i]) : 0xffffffffU;
+    out.push_back(members);
+  }
+  return out;
+}
+
 /// Groups that belong to no plan, as a list of arrays over one block of memory.
 [[nodiscard]] nb::typed<nb::list, view_of<std::uint32_t>> list_of(ballast::groups<>&& groups);
 

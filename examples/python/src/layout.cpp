@@ -12,6 +12,7 @@
 
 #include "arrays.hpp"
 #include "binders.hpp"
+#include "groups_view.hpp"
 
 namespace ballast_python {
 
@@ -38,13 +39,30 @@ void bind_row(nb::module_& m) {
       });
   m.def(
       "packed_row",
-      [](array_like const& pack, array_like const& lengths, std::int64_t multiple, std::size_t tokens) {
+      [](array_like const& pack, array_like const& lengths, std::int64_t multiple, std::size_t tokens, std::size_t sequences,
+         std::int64_t max_seqlen) {
         integers const members(pack, "pack"), given(lengths, "lengths");
-        return row(members.range(), given.range(), {.multiple = multiple, .tokens = tokens});
+        return row(members.range(), given.range(), {.multiple = multiple, .tokens = tokens, .sequences = sequences, .longest = max_seqlen});
       },
-      "pack"_a, "lengths"_a, nb::kw_only(), "multiple"_a = 1, "tokens"_a = 0,
+      "pack"_a, "lengths"_a, nb::kw_only(), "multiple"_a = 1, "tokens"_a = 0, "sequences"_a = 0, "max_seqlen"_a = 0,
       "All arrays of a pack's row at once: what `cu_seqlens`, `position_ids` and `segment_ids` give, in one allocation.\n\n"
-      "`lengths` are those of all samples. Each sequence is padded to a `multiple`, and the row to `tokens` (0: not at all).");
+      "`lengths` are those of all samples. Each sequence is padded to a `multiple`, and the row to `tokens` (0: not at all).\n"
+      "With `sequences`, empty ones follow, of which the first holds the padding in `cu_seqlens_padded`; `max_seqlen` is then what is\n"
+      "given. `static_rows` says which of these suit all packs.");
+  m.def(
+      "static_rows",
+      [](array_sequence const& packs, array_like const& lengths, std::int64_t multiple, std::size_t tokens) {
+        auto const by = ballast::static_rows(groups_of(packs), integers(lengths, "lengths").copy(), multiple, tokens);
+        nb::typed<nb::dict, nb::str, nb::int_> out;
+        out["multiple"] = by.multiple;
+        out["tokens"] = by.tokens;
+        out["sequences"] = by.sequences;
+        out["max_seqlen"] = by.longest;
+        return out;
+      },
+      "packs"_a, "lengths"_a, nb::kw_only(), "multiple"_a = 1, "tokens"_a = 0,
+      "Arguments of `packed_row` under which the rows of all packs have arrays of one size, as CUDA graphs need:\n"
+      "`packed_row(pack, lengths, **static_rows(packs, lengths))`. Rows have `tokens`, or those of the fullest pack.");
 }
 
 }  // namespace

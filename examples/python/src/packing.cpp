@@ -5,6 +5,7 @@
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/oversize.hpp>
+#include <ballast/packing/padded_batches.hpp>
 #include <ballast/packing/run_length.hpp>
 
 #include <chrono>
@@ -157,6 +158,18 @@ void bind_packing(nb::module_& m) {
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
       nb::arg("max_items").sig("None") = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "work"_a = 1'000'000'000,
       "gap"_a = 0.0, "seconds"_a = 0.0, long_text.c_str());
+  m.def(
+      "padded_batches",
+      [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t sample_multiple,
+         nb::object const& max_items) {
+        integers const given(lengths, "lengths");
+        auto const options = options_of(capacity, oversize, 1, sample_multiple, unlimited_if_none(max_items), 1, 0);
+        return packing_plan{without_gil([&] { return ballast::padded_batches(given.range(), options); }), options, true};
+      },
+      "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "sample_multiple"_a = 1,
+      nb::arg("max_items").sig("None") = nb::none(),
+      "The fewest batches in which rows times the longest row is at most `capacity`: `max_tokens` batches, whose rows are padded to the\n"
+      "longest. `oversize` is \"reject\", \"set_aside\" or \"truncate\". `fill` counts the tokens of samples, without padding.");
   m.def(
       "lower_bound",
       [](array_like const& lengths, std::int64_t capacity, nb::object const& max_items) {

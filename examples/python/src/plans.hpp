@@ -12,6 +12,7 @@ namespace ballast_python {
 struct packing_plan {
   ballast::packing<> plan;
   ballast::packing_options options;
+  bool padded = false;  ///< whether rows are padded to the longest of their pack
 };
 
 struct step_plan {

@@ -132,6 +132,7 @@ template <class = when_called>
 /// - ring: context - 1 times, a device sends the keys and values of its tokens, of the key and value heads on it, to the next one;
 /// - Ulysses: one all-to-all of queries, keys, values and outputs; if there are fewer key and value heads than devices, they are repeated;
 /// - linear attention, with either method: one all-to-all of queries, keys, values, decay, step and outputs;
+/// - state-space layers, with either method: one all-to-all of what the first matrix makes, and of the outputs;
 /// - experts: two all-to-alls, of k h e bytes for each token that the device routes, where k experts see a token. With a capacity, of the
 ///   rows of all experts, empty ones included. The devices that share an expert gather the rows that came to each of them, and
 ///   reduce-scatter the outputs.
@@ -166,7 +167,7 @@ template <class = when_called>
   detail::exchange_maker maker{by};
 
   rank_group const tensor_group{tensor, 1}, context_group{context, tensor};
-  auto const blocks = model.parallel || (distributed && model.shared_ffn == 0) ? 1 : 2;
+  auto const blocks = detail::blocks_of(model, layer) - (!model.parallel && distributed && model.shared_ffn == 0 ? 1 : 0);
   auto const width = model.head_width + detail::value_width(model);
   auto const queries = divide_up(model.query_heads, tensor);  // frameworks pad
   auto const shared = model.kv_rank > 0 ? queries : divide_up(model.kv_heads, tensor);
@@ -179,9 +180,12 @@ template <class = when_called>
       maker.add(traffic::kept_input, all_gather, tensor_group, when, bytes(mine, model.hidden), blocks);
     if (detail::is_linear(model, layer))
       maker.add(traffic::context, all_to_all, context_group, when, bytes(mine, divide_up(detail::linear_exchanged(model), tensor)));
-    else if (by.method == context_method::ring)
+    if (detail::is_space(model, layer))
+      maker.add(traffic::context, all_to_all, context_group, when, bytes(mine, divide_up(detail::space_exchanged(model.space), tensor)));
+    auto const scored = detail::is_scored(model, layer);
+    if (scored && by.method == context_method::ring)
       maker.add(traffic::context, send, context_group, when, bytes(mine, (when == forward ? 1 : 2) * shared * width), context - 1);
-    else
+    if (scored && by.method != context_method::ring)
       maker.add(traffic::context, all_to_all, context_group, when,
                 bytes(mine, (queries + (std::min)(queries, (std::max)(shared, context))) * width));
     if (distributed) {

@@ -5,9 +5,11 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/collective.hpp>
+#include <ballast/cost/detail/transformer_counts.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/layer.hpp>
+#include <ballast/cost/transformer_shape.hpp>
 
 #include <algorithm>
 #include <array>
@@ -225,6 +227,36 @@ struct attention_shape {
     return detail::ps_of(flops, 2 * curve.flops, "attention") / of.share;
   };
   return {pass(narrow ? a.narrow_forward : a.forward, 2), pass(narrow ? a.narrow_backward : a.backward, 5)};
+}
+
+/// @brief The time of the scan of a state-space layer: that of its products or that of the bytes it moves, the longer one.
+///
+/// Mamba-2 (state-spaces/mamba, `ops/triton/ssd_combined.py`) moves x three times, B and C, the states of chunks in 32 bits and C B^T of
+/// chunks. The backward pass has twice the products, computes states and C B^T again, and moves three times the bytes. Mamba-1 has no
+/// matrix products; exponentials take it to a 32nd of their rate. That share and the three times are assumed.
+///
+/// @param of      the layer
+/// @param tokens  of the micro-batch on the device
+/// @param share   devices that share the heads
+/// @param on      the device
+/// @param rates   its kernels
+/// @return picoseconds
+/// @throws invalid_input if the time reaches 2^56 picoseconds
+/// @par Source
+/// Dao, Gu, "Transformers are SSMs", arXiv 2405.21060, section 6.
+[[nodiscard]] constexpr pass_time scan_time(state_space const& of, std::int64_t tokens, std::int64_t share, device const& on,
+                                            kernel_rates const& rates) {
+  auto const inner = of.inner(), n = of.state, flops = detail::scan_flops(of);
+  auto const one = of.step_rank > 0;
+  auto const rate = detail::thousandths_of(on.bf16_flops, rates.gemm) / (one ? 32 : 1);
+  auto const again = one ? flops : 2 * inner * n + (of.chunk + 1) * of.groups * n;
+  auto const bytes =
+      one ? 8 * (inner + n) : 6 * inner + 24 * of.heads + 8 * of.groups * (n + of.chunk) + divide_up(12 * inner * n, of.chunk);
+  auto const pass = [&](std::int64_t work, std::int64_t moved) {
+    return (std::max)(detail::ps_of(checked(divide_up(work, share)) * checked(tokens), rate, "a scan"),
+                      detail::ps_of(checked(divide_up(moved, share)) * checked(tokens), memory_rate(on, rates), "a scan"));
+  };
+  return {pass(flops, bytes), pass(2 * flops + again, 3 * bytes)};
 }
 
 /// @brief The links of a cluster as kernels reach them.

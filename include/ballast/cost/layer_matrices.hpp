@@ -37,7 +37,7 @@ struct weight_matrix {
 /// @post the sum of `in * out * copies` is the number of parameters of the layer without biases, norms, scales and convolutions
 /// @throws invalid_input as `require_valid`, or if `layer` is out of range; and whatever `visit` throws
 /// @par Complexity
-/// At most twelve calls of `visit`.
+/// At most twenty calls of `visit`.
 template <std::invocable<weight_matrix const&> Visit>
 constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Visit&& visit) {
   detail::require_layer(model, layer);
@@ -51,7 +51,7 @@ constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Vis
     one(h, detail::linear_inputs(model));
     one(h, 2 * model.linear.value_heads);
     one(detail::linear_values(model), h);
-  } else {
+  } else if (detail::is_scored(model, layer)) {
     if (model.q_rank > 0) compress(model.q_rank);
     one(model.q_rank > 0 ? model.q_rank : h, queries, true);
     if (model.kv_rank > 0) {
@@ -63,6 +63,24 @@ constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Vis
     }
     one(model.query_heads * v, h);
   }
+  if (detail::is_indexed(model, layer)) {
+    visit(weight_matrix{.in = model.q_rank, .out = model.index.heads * model.index.width, .replicated = true});
+    compress(model.index.width);
+    compress(model.index.heads);
+  }
+  if (detail::is_space(model, layer)) {
+    auto const& s = model.space;
+    one(h, detail::space_inputs(s));
+    if (s.step_rank > 0) {
+      one(s.inner(), detail::space_compressed(s));
+      one(s.step_rank, s.inner());
+    }
+    one(s.inner(), h);
+  }
+  if (detail::is_conv(model, layer)) {
+    one(h, 3 * h);
+    one(h, h);
+  }
 
   auto const block = [&](std::int64_t width, std::int64_t copies, std::int64_t visited, bool expert) {
     if (width == 0 || copies == 0) return;
@@ -71,7 +89,7 @@ constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Vis
     if (model.gated) visit(into);
     visit(weight_matrix{.in = width, .out = h, .copies = copies, .visited = visited, .expert = expert});
   };
-  if (!detail::has_experts(model, layer)) return block(model.ffn, 1, 1, false);
+  if (!detail::has_experts(model, layer)) return block(detail::dense_ffn(model, layer), 1, 1, false);
   visit(weight_matrix{.in = h, .out = model.experts, .router = true, .replicated = true});
   if (model.shared_gate) visit(weight_matrix{.in = h, .out = 1, .replicated = true});
   block(model.expert_ffn, model.experts, model.active_experts, true);

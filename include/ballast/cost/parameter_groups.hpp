@@ -16,8 +16,9 @@
 ///
 /// As in Megatron-LM, tensor parallelism splits the matrices of attention, of dense feed-forward blocks and of shared experts, their
 /// biases if each device computes a part of the outputs, the embedding and the head. Every device of a tensor-parallel group has the rest:
-/// norms, routers, gates of shared experts, position embeddings, scales, biases that are added to a sum over devices, and the matrices that
-/// compress the inputs of latent attention.
+/// norms, routers, gates of shared experts, position embeddings, scales, biases that are added to a sum over devices, the matrices that
+/// compress the inputs of latent attention, and the indexer of sparse attention. State-space layers are split by heads, short convolutions
+/// by channels.
 
 namespace ballast::inline v0_2 {
 
@@ -63,8 +64,9 @@ struct expert_parallelism {
   };
   parameter_groups groups{.experts = routed ? count(m.experts) - count(0) : 0};
   groups.replicated = m.norms * detail::norm_vectors(m) + (m.layer_scale ? 2 * m.hidden : 0) + detail::attention_norms(m, layer);
-  if (m.kv_rank > 0 && !detail::is_linear(m, layer)) groups.replicated += m.hidden * (m.q_rank + m.kv_rank + m.rope_width);
-  if (m.ffn_bias && (routed ? m.shared_ffn : m.ffn) > 0) groups.replicated += m.hidden;
+  if (m.kv_rank > 0 && detail::is_scored(m, layer)) groups.replicated += m.hidden * (m.q_rank + m.kv_rank + m.rope_width);
+  if (detail::is_indexed(m, layer)) groups.replicated += detail::index_matrices(m);
+  if (m.ffn_bias && (routed ? m.shared_ffn : detail::dense_ffn(m, layer)) > 0) groups.replicated += m.hidden;
   if (routed) groups.replicated += m.experts * (m.hidden + (m.router_bias ? 1 : 0)) + (m.shared_gate ? m.hidden : 0);
   groups.sharded = all - groups.replicated - groups.experts;
   return groups;

@@ -66,6 +66,7 @@ inline constexpr std::int64_t training_factor = 3;
 /// count of Korthikanti et al., arXiv 2205.05198, section 4. Their s b h (34 + 5 a s / h) is for plain attention, a feed-forward width of
 /// 4 h, and dropout; here the quadratic part is absent, because fused kernels recompute scores, and the two dropout masks are counted only
 /// with `dropout`. Statistics of norms and softmax are not counted, as there, nor what a kernel of linear attention keeps of its chunks.
+/// State-space layers keep what the fused kernels of state-spaces/mamba keep, which convolve and scan again in the backward pass.
 ///
 /// @param model    the shape
 /// @param layer    0 … layers - 1
@@ -76,22 +77,29 @@ inline constexpr std::int64_t training_factor = 3;
   detail::require_layer(model, layer);
   auto const attention = [&] {
     auto const& m = model.linear;  // the convolution's input and output, decay and step, the gate, the norm's input and output
-    if (detail::is_linear(model, layer)) return 2 * (m.convolved() + m.value_heads) + 3 * detail::linear_values(model);
+    auto const others = detail::recurrent_kept(model, layer) + (detail::is_indexed(model, layer) ? detail::index_kept(model) / 2 : 0);
+    if (detail::is_linear(model, layer)) return 2 * (m.convolved() + m.value_heads) + 3 * detail::linear_values(model) + others;
+    if (!detail::is_scored(model, layer)) return others;
     auto const v = detail::value_width(model);
     auto const kv_heads = model.kv_rank > 0 ? model.query_heads : model.kv_heads;  // the kernel takes expanded keys and values
     auto const gate = model.output_gate ? 2 * model.query_heads * v : 0;           // and the output behind it
-    return model.query_heads * (model.head_width + v) + kv_heads * (model.head_width + v) + gate + 2 * detail::latent_values(model, layer);
+    return model.query_heads * (model.head_width + v) + kv_heads * (model.head_width + v) + gate + 2 * detail::latent_values(model, layer) +
+           others;
   }();
   auto const ffn = [&](std::int64_t width) { return (model.gated ? 3 : 2) * width; };
   auto const experts = detail::has_experts(model, layer);
-  auto const inner = experts ? model.active_experts * (model.hidden + ffn(model.expert_ffn)) + ffn(model.shared_ffn) : ffn(model.ffn);
-  return 2 * (detail::residual_values(model) + attention + inner) + (dropout ? 2 * model.hidden : 0);
+  auto const inner = experts ? model.active_experts * (model.hidden + ffn(model.expert_ffn)) + ffn(model.shared_ffn)
+                             : ffn(detail::dense_ffn(model, layer));
+  return 2 * (detail::residual_values(model, layer) + attention + inner) + (dropout ? 2 * model.hidden : 0);
 }
 
 /// @brief Forward FLOPs of one layer for one sample.
 ///
 /// A layer with linear attention has no pairs: a token costs the convolution and, in each value head, four products as large as the state:
 /// keys with keys, values with keys, the step of the state, and the state with the query. Megatron-LM counts so (`training/training.py`).
+/// A state-space layer of Mamba-2 has the convolution and, with chunks of Q tokens, (Q + 1) (g n + d) + 4 d n FLOPs a token: C B^T for g
+/// groups and its product with x in the causal half of a chunk, the state of the chunk, and its product with C (Dao, Gu, arXiv 2405.21060,
+/// section 6). Mamba-1 has 7 d n, as Megatron-LM counts. A layer with an indexer has the pairs of its window, and those of the indexer.
 /// @param model  the shape
 /// @param layer  0 … layers - 1
 /// @return a cost in FLOPs
@@ -99,19 +107,18 @@ inline constexpr std::int64_t training_factor = 3;
 [[nodiscard]] constexpr transformer_cost layer_flops(transformer const& model, std::int64_t layer) {
   detail::require_layer(model, layer);
   attention_heads const heads{.count = model.query_heads, .qk_width = model.head_width, .v_width = detail::value_width(model)};
-  auto const windowed = detail::is_windowed(model, layer);
-  auto const per_token = 2 * (detail::attention_matrices(model, layer) + detail::layer_ffn_matrices(model, layer, model.active_experts));
+  auto const windowed = detail::is_windowed(model, layer), indexed = detail::is_indexed(model, layer);
+  auto const per_pair = detail::is_scored(model, layer) ? heads.flops_per_pair() : 0;
+  auto per_token = 2 * (detail::attention_matrices(model, layer) + detail::layer_ffn_matrices(model, layer, model.active_experts));
   if (detail::is_linear(model, layer)) {
     auto const& m = model.linear;
-    auto const state = 4 * m.value_heads * m.key_width * m.value_width;
-    return {.per_token = per_token + 2 * (m.kernel * m.convolved() + state),
-            .window = model.window,
-            .causal = model.causal,
-            .chunked = model.chunked};
+    per_token += 2 * (m.kernel * m.convolved() + 4 * m.value_heads * m.key_width * m.value_width);
   }
+  if (detail::is_space(model, layer)) per_token += 2 * model.space.kernel * model.space.convolved() + detail::scan_flops(model.space);
+  if (detail::is_conv(model, layer)) per_token += 2 * model.conv.kernel * model.hidden;
   return {.per_token = per_token,
-          .per_pair = windowed ? 0 : heads.flops_per_pair(),
-          .per_windowed_pair = windowed ? heads.flops_per_pair() : 0,
+          .per_pair = (windowed ? 0 : per_pair) + (indexed ? detail::index_pair_flops(model) : 0),
+          .per_windowed_pair = windowed ? per_pair : 0,
           .window = model.window,
           .causal = model.causal,
           .chunked = model.chunked};

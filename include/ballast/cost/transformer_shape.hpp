@@ -29,7 +29,56 @@ struct linear_attention {
   friend constexpr bool operator==(linear_attention const&, linear_attention const&) = default;
 };
 
-/// @brief The shape of a transformer: decoder or encoder, dense or mixture of experts, with grouped, latent or linear attention.
+/// @brief State-space layers (Mamba): each head has a state of `head_width` x `state`, which decays, takes up a token, and is read. The
+/// cost of a token does not depend on the length of the sequence.
+///
+/// Mamba-2: one matrix makes a gate, x, B and C and a step for each head; a causal convolution over x, B and C; the scan in chunks; a gated
+/// norm; the output matrix. Mamba-1 (`step_rank` > 0): every channel is a head of width 1 with decays of its own; B, C and the compressed
+/// steps are made of the convolved x.
+/// Source: Dao, Gu, "Transformers are SSMs", arXiv 2405.21060; Gu, Dao, "Mamba", arXiv 2312.00752; state-spaces/mamba.
+struct state_space {
+  layer_set layers{};           ///< layers that have it, beside attention if `attention_layers` contains them, too
+  std::int64_t heads = 0;       ///< number of heads; with Mamba-1, of channels
+  std::int64_t head_width = 1;  ///< width of a head; with Mamba-1, 1
+  std::int64_t state = 0;       ///< width of B and C: numbers of the state for each channel
+  std::int64_t groups = 1;      ///< number of B and of C, a divisor of `heads`; with Mamba-1, 1
+  std::int64_t kernel = 4;      ///< number of tokens that the convolution sees
+  std::int64_t chunk = 256;     ///< tokens of a chunk of the scan
+  std::int64_t step_rank = 0;   ///< Mamba-1: width of the compressed steps; 0: Mamba-2
+  bool norm = true;             ///< whether Mamba-2 has its gated norm; with Mamba-1, whether steps, B and C are normed
+  bool conv_bias = true;        ///< whether the convolution has a bias
+  bool bias = false;            ///< whether the first and the last matrix have biases
+
+  /// @brief Width of x, of the gate and of the output.
+  [[nodiscard]] constexpr std::int64_t inner() const noexcept { return heads * head_width; }
+  /// @brief Width of the convolution: x and, with Mamba-2, B and C.
+  [[nodiscard]] constexpr std::int64_t convolved() const noexcept { return inner() + (step_rank > 0 ? 0 : 2 * groups * state); }
+  friend constexpr bool operator==(state_space const&, state_space const&) = default;
+};
+
+/// @brief Layers with a short convolution: a matrix makes two gates and x, each as wide as the residual stream; a causal convolution over
+/// the gated x; the output matrix.
+/// Source: Liquid AI, LFM2; Hugging Face transformers, `models/lfm2`.
+struct short_convolution {
+  layer_set layers{};       ///< layers that have it
+  std::int64_t kernel = 3;  ///< number of tokens that it sees
+  bool bias = false;        ///< whether convolution and matrices have biases
+  friend constexpr bool operator==(short_convolution const&, short_convolution const&) = default;
+};
+
+/// @brief The lightning indexer of sparse attention: for each token it scores all tokens before, and attention sees the `window` best.
+///
+/// Heads share one key; a token weighs its heads. Queries are made of the compressed queries of latent attention. Every layer of `windowed`
+/// has one.
+/// Source: DeepSeek-AI, "DeepSeek-V3.2", arXiv 2512.02556; Hugging Face transformers, `models/deepseek_v32`.
+struct attention_index {
+  std::int64_t heads = 0;  ///< number of heads; 0: windows are those of positions
+  std::int64_t width = 0;  ///< width of a head
+  friend constexpr bool operator==(attention_index const&, attention_index const&) = default;
+};
+
+/// @brief The shape of a transformer: decoder or encoder, dense or mixture of experts, with grouped, latent or linear attention, or a
+/// hybrid with state-space layers or convolutions.
 ///
 /// It is a plain struct: fill it by hand, from a preset (presets.hpp) or from a `config.json` (the command line does). All sizes are counts
 /// or widths; 0 or false means that the model has none. `require_valid` throws unless the shape is valid.
@@ -55,7 +104,12 @@ struct transformer {
   std::int64_t rope_width = 0;  ///< latent attention: part of a key that carries the position and is shared by all heads
   std::int64_t v_width = 0;     ///< width of a value head; 0: `head_width`
 
-  linear_attention linear{};  ///< linear attention, and the layers that have it
+  linear_attention linear{};                      ///< linear attention, and the layers that have it
+  state_space space{};                            ///< state-space layers
+  short_convolution conv{};                       ///< layers with a short convolution
+  attention_index index{};                        ///< sparse attention: what chooses the keys of a window
+  layer_set attention_layers = layer_set::all();  ///< layers with attention, linear attention included; the others have none
+  layer_set ffn_layers = layer_set::all();        ///< layers with a feed-forward block, dense or of experts; the others have none
 
   std::int64_t experts = 0;                    ///< number of experts of a mixture-of-experts layer; 0: every layer is dense
   std::int64_t active_experts = 0;             ///< number of experts that a token is sent to
@@ -129,6 +183,24 @@ constexpr void require_valid(transformer const& model) {
   within("linear.value_width", model.linear.value_width, 0, 8192);
   within("linear.kernel", model.linear.kernel, 0, 8192);
   within("the width of linear attention", model.linear.convolved(), 0, widest);
+  auto const& space = model.space;
+  require(space.layers == layer_set() || (space.heads > 0 && space.state > 0),
+          [] { return "space.heads or space.state is 0, but there are state-space layers"; });
+  within("space.heads", space.heads, 0, widest);
+  within("space.head_width", space.head_width, 1, space.step_rank > 0 ? 1 : 8192);
+  within("space.state", space.state, 0, 8192);
+  within("space.groups", space.groups, 1, space.step_rank > 0 ? 1 : 8192);
+  require(space.heads % space.groups == 0,
+          [&] { return sentence("space.groups = ", space.groups, " must divide space.heads = ", space.heads); });
+  within("space.kernel", space.kernel, 0, 8192);
+  within("space.chunk", space.chunk, 1, 8192);
+  within("space.step_rank", space.step_rank, 0, widest);
+  within("the width of state-space layers", space.convolved(), 0, widest);
+  within("conv.kernel", model.conv.kernel, 0, 8192);
+  require(model.index.heads == 0 || (model.q_rank > 0 && model.window > 0 && model.causal && !model.chunked),
+          [] { return "index.heads needs latent attention with compressed queries, and a window, which is the number of chosen keys"; });
+  within("index.heads", model.index.heads, 0, 8192);
+  within("index.width", model.index.width, 0, 8192);
   within("mtp_layers", model.mtp_layers, 0, 16);
   within("norms", model.norms, 0, 16);
   within("qk_norm", model.qk_norm, 0, 2 * widest);

@@ -146,14 +146,19 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
               m.kv_rank * m.query_heads * (m.head_width - m.rope_width + value_width(m)));
 }
 
+/// What a layer has in place of attention, or beside it.
+[[nodiscard]] constexpr std::string_view recurrent_name(transformer const& m, std::int64_t layer) noexcept {
+  return is_space(m, layer) ? "state space" : "short convolution";
+}
+
 /// The count of Korthikanti et al.: the sum of the tensors is `activation_bytes_per_token`.
 [[nodiscard]] constexpr layer_tensors table_tensors(transformer const& m, std::int64_t layer, activation_setting const& by) {
   using enum recompute_module;
   layer_tensors out;
   auto const h = m.hidden, queries = m.query_heads * m.head_width, values = m.query_heads * value_width(m);
-  auto const linear = is_linear(m, layer), latent = m.kv_rank > 0 && !linear;
+  auto const linear = is_linear(m, layer), scored = is_scored(m, layer), latent = m.kv_rank > 0 && scored;
   auto const outputs = 2 * (m.norms < 2 ? m.norms : 2) * h;
-  out.add({.name = "inputs of norms and blocks", .bytes = {.whole = 2 * residual_values(m) - outputs}});
+  out.add({.name = "inputs of norms and blocks", .bytes = {.whole = 2 * residual_values(m, layer) - outputs}});
   out.add({.name = "outputs of norms", .bytes = {.whole = outputs}, .recomputed = {layernorm}});
   if (linear) {
     auto const& l = m.linear;  // the convolution's input and output, decay and step, the gate, the norm's input and output
@@ -166,10 +171,12 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
              .flops = up_projection_flops(m)});
     // the part of a key that carries the position is computed before queries, keys and values
     out.add({.name = "position of the keys", .bytes = {.whole = 2 * m.rope_width}, .instead = {mla_up_projection}});
-  } else {
+  } else if (scored) {
     out.add({.name = "q, k, v", .bytes = {.split = 2 * (queries + m.kv_heads * (m.head_width + value_width(m)))}});
   }
-  if (!linear) {
+  if (is_indexed(m, layer)) out.add({.name = "index", .bytes = {.whole = index_kept(m)}});
+  out.add({.name = recurrent_name(m, layer), .bytes = {.split = 2 * recurrent_kept(m, layer)}});
+  if (scored) {
     layer_tensor scores{.name = "scores", .recomputed = {core_attention}};
     if (by.stores_scores()) scores.bytes.scores = 5 * m.query_heads;  // result 2, mask 1, output of dropout 2
     count_pairs(scores, m, layer, by.stores_scores());
@@ -181,7 +188,7 @@ constexpr void count_pairs(layer_tensor& to, transformer const& model, std::int6
     out.add({.name = name, .bytes = {.split = 2 * (in + 1) * width}, .recomputed = modules, .flops = 2 * in * h * width});
   };
   if (!has_experts(m, layer)) {
-    inner("inner activations", {mlp}, m.ffn);
+    inner("inner activations", {mlp}, dense_ffn(m, layer));
     return out;
   }
   auto const routed = m.active_experts * m.expert_ffn;
@@ -247,8 +254,10 @@ constexpr void add_megatron_attention(layer_tensors& out, transformer const& m, 
     out.add({.name = "linear attention",
              .bytes = {.split = 2 * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))},
              .block = gradient_block::attention});
-    return;
   }
+  out.add({.name = recurrent_name(m, layer), .bytes = {.split = 2 * recurrent_kept(m, layer)}, .block = gradient_block::attention});
+  if (!is_scored(m, layer)) return;
+  if (is_indexed(m, layer)) out.add({.name = "index", .bytes = {.whole = index_kept(m)}});
   if (m.kv_rank > 0) {
     out.add({.name = "latent vectors",
              .bytes = {.whole = 2 * (m.q_rank + m.kv_rank + m.rope_width), .gathered = 2 * m.rope_width},
@@ -324,7 +333,7 @@ constexpr void add_megatron_experts(layer_tensors& out, transformer const& m, ac
   add_megatron_attention(out, m, layer, by);
   mask("mask of dropout 1");
   auto const routed = has_experts(m, layer);
-  if (!m.parallel) {
+  if (!m.parallel && has_mixer(m, layer) && has_ffn(m, layer)) {
     out.add({.name = "input of norm 2", .bytes = {.whole = 2 * h}, .moved = {offload_module::mlp_norm}});
     out.add({.name = "statistics of norm 2", .bytes = {.whole = statistics}});
     out.add({.name = "output of norm 2",
@@ -334,13 +343,13 @@ constexpr void add_megatron_experts(layer_tensors& out, transformer const& m, ac
   mask("mask of dropout 2");
   if (m.layer_scale) out.add({.name = "outputs of both blocks in front of their scales", .bytes = {.whole = 4 * h}});
   if (m.norms > 2) out.add({.name = "inputs of further norms", .bytes = {.whole = (m.norms - 2) * (2 * h + statistics)}});
-  if (!routed) {
+  if (auto const ffn = dense_ffn(m, layer); !routed) {
     out.add({.name = "first product",
-             .bytes = {.split = 2 * in * m.ffn},
+             .bytes = {.split = 2 * in * ffn},
              .recomputed = {mlp},
              .block = gradient_block::feed_forward,
-             .flops = 2 * in * h * m.ffn});
-    out.add({.name = "activation", .bytes = {.split = input * m.ffn}, .recomputed = {mlp}, .block = gradient_block::feed_forward});
+             .flops = 2 * in * h * ffn});
+    out.add({.name = "activation", .bytes = {.split = input * ffn}, .recomputed = {mlp}, .block = gradient_block::feed_forward});
     return out;
   }
   add_megatron_experts(out, m, by);
@@ -397,8 +406,15 @@ struct eager_counter {
     if (is_linear(m, layer)) {
       auto const& l = m.linear;
       out.add({.name = "linear attention", .bytes = {.split = e * (2 * (l.convolved() + l.value_heads) + 3 * linear_values(m))}});
-      return;
     }
+    if (auto const& s = m.space; is_space(m, layer) && s.step_rank == 0) {  // one kernel, the last matrix included
+      out.add({.name = "state space", .bytes = {.split = e * (space_inputs(s) + s.inner())}, .block = gradient_block::attention});
+      if (s.norm) out.add({.name = "statistics of the gated norm", .bytes = {.split = 4 * s.groups}});
+    } else {
+      out.add({.name = recurrent_name(m, layer), .bytes = {.split = e * recurrent_kept(m, layer)}, .block = gradient_block::attention});
+    }
+    if (!is_scored(m, layer)) return;
+    if (is_indexed(m, layer)) out.add({.name = "index", .bytes = {.whole = index_kept(m)}});
     auto const three = m.kv_rank == 0 && by.is.matrices == adapted_matrices::every_matrix;
     adapters("inputs of the adapters of q, k, v", "inner values of the adapters of q, k, v", h,
              by.kernels.fused_queries ? 1
@@ -457,6 +473,7 @@ struct eager_counter {
     using enum recompute_module;
     auto const in = m.gated ? std::int64_t{2} : std::int64_t{1};
     if (!has_experts(m, layer)) {
+      if (!has_ffn(m, layer)) return;
       adapters("inputs of the adapters of the first matrices", "inner values of the adapters of the first matrices", h, in, false);
       inner("gate", "inner activations", "input of the last matrix", {mlp}, m.ffn, 1, false);
       adapters("input of the last adapter", "inner values of the last adapter", m.ffn, 1, false);
@@ -477,7 +494,8 @@ struct eager_counter {
   eager_counter count{.m = m, .by = by};
   count.norm("input of norm 1", "normalised values and output of norm 1", "statistics of norm 1");
   count.attention(layer);
-  count.norm("input of norm 2", "normalised values and output of norm 2", "statistics of norm 2");
+  if (has_mixer(m, layer) && has_ffn(m, layer))
+    count.norm("input of norm 2", "normalised values and output of norm 2", "statistics of norm 2");
   count.feed_forward(layer);
   if (m.layer_scale && count.all)
     count.out.add({.name = "outputs of both blocks in front of their scales", .bytes = {.whole = 2 * count.e * m.hidden}});
@@ -502,7 +520,9 @@ struct eager_counter {
 /// O(1): at most 32 tensors.
 /// @par Source
 /// Korthikanti et al., arXiv 2205.05198, section 4. NVIDIA/Megatron-LM and Transformer Engine, read at commit d98e8a64dd of the former;
-/// docs/memory-model.md has the table. Eager PyTorch was counted on a CPU (torch 2.15, transformers 5.24), tensor by tensor.
+/// docs/memory-model.md has the table. State-space layers: the fused kernels of state-spaces/mamba, `ops/triton/ssd_combined.py` and
+/// `ops/selective_scan_interface.py`, read at commit e9594ce1. Eager PyTorch was counted on a CPU (torch 2.15, transformers 5.24), tensor
+/// by tensor.
 [[nodiscard]] constexpr layer_tensors layer_tensors_of(transformer const& model, std::int64_t layer, activation_setting const& by = {}) {
   detail::require_layer(model, layer);
   switch (by.count) {

@@ -57,13 +57,16 @@ constexpr void require_valid(time_setting const& with) { detail::require_within(
 struct layer_parts {
   pass_time gemm{};         ///< matrix products, those of experts apart
   pass_time experts{};      ///< grouped matrix products of routed experts
-  pass_time attention{};    ///< attention, or the state of linear attention
+  pass_time attention{};    ///< attention, the state of linear attention, or the scan of a state-space layer
   pass_time memory{};       ///< norms, residuals, rotary positions, activation functions, permutation of rows, router
   pass_time tensor{};       ///< exchanges of tensor parallelism, and of the devices that share an expert
   pass_time context{};      ///< exchanges of context parallelism
   pass_time dispatch{};     ///< rows that travel to experts and back
   std::int64_t shared = 0;  ///< of `gemm`: the forward pass of shared experts
+  std::int64_t scan = 0;    ///< of `attention`: the forward pass of scans
   bool routed = false;      ///< whether the layer has experts
+  bool mixer = true;        ///< whether the layer has attention, or what stands in its place
+  bool ffn = true;          ///< whether the layer has a feed-forward block
   friend constexpr bool operator==(layer_parts const&, layer_parts const&) = default;
 };
 
@@ -105,25 +108,29 @@ template <class = when_called>
   auto const tokens = divide_up(batch.tokens, cp), held = by.spread.sequence_parallel ? divide_up(tokens, t) : tokens;
   auto const links = links_of(on);
   auto const v = detail::value_width(m), heads = divide_up(m.query_heads, t);
-  auto const linear = detail::is_linear(m, layer);
-  layer_parts out;
+  auto const linear = detail::is_linear(m, layer), scored = detail::is_scored(m, layer);
+  layer_parts out{.routed = detail::has_experts(m, layer), .mixer = detail::has_mixer(m, layer), .ffn = detail::has_ffn(m, layer)};
   if (tokens == 0) return out;
-  out.routed = detail::has_experts(m, layer);
   auto const product = [&](std::int64_t rows, std::int64_t wide, std::int64_t in) {
     out.gemm = out.gemm + matrix_time(rows, wide, in, on, rates, rates.fp8);
   };
 
+  auto moved = checked(0), moved_back = checked(0);  // bytes of operators
+  auto const move = [&](std::int64_t rows, std::int64_t values, std::int64_t each, std::int64_t back) {
+    moved = moved + checked(rows) * checked(values) * checked(each);
+    moved_back = moved_back + checked(rows) * checked(values) * checked(back);
+  };
   std::int64_t rotated = 0;  // values of queries and keys, for each token
   if (linear) {
     product(tokens, divide_up(detail::linear_inputs(m), t), h);
     product(tokens, divide_up(2 * m.linear.value_heads, t), h);
     product(tokens, h, divide_up(detail::linear_values(m), t));
-    auto const state = layer_flops(m, layer).per_token -
-                       2 * (detail::attention_matrices(m, layer) + detail::layer_ffn_matrices(m, layer, m.active_experts));
+    auto const& l = m.linear;
+    auto const state = 2 * (l.kernel * l.convolved() + 4 * l.value_heads * l.key_width * l.value_width);
     auto const rate = detail::thousandths_of(detail::thousandths_of(on.bf16_flops, rates.gemm), rates.stored_scores);
     auto const time = detail::ps_of(checked(divide_up(state, t)) * checked(tokens), rate, "linear attention");
     out.attention = {time, 2 * time};
-  } else {
+  } else if (scored) {
     auto const queries = m.query_heads * m.head_width * (m.output_gate ? 2 : 1);
     if (m.kv_rank > 0) {
       if (m.q_rank > 0) product(held, m.q_rank, h);
@@ -148,12 +155,33 @@ template <class = when_called>
     if (with.gathered_context && cp > 2)
       for (auto* const p : {&out.attention.forward, &out.attention.backward}) *p = *p / rates.gathered_context * 1000;
   }
+  if (detail::is_indexed(m, layer)) {  // scores of all pairs in 32 bits are written, and read to choose keys
+    product(held, m.index.heads * m.index.width, m.q_rank);
+    product(held, m.index.width + m.index.heads, h);
+    out.attention =
+        out.attention + attention_time({.heads = m.index.heads, .qk_width = m.index.width, .share = cp}, batch, on, rates, with.attention);
+    move(divide_up(batch.squares, 2 * cp), 1, 8, 8);
+  }
+  if (detail::is_space(m, layer)) {
+    auto const& s = m.space;
+    auto const inner = divide_up(s.inner(), t);
+    product(tokens, divide_up(detail::space_inputs(s), t), h);
+    if (s.step_rank > 0) product(tokens, detail::space_compressed(s), inner);
+    if (s.step_rank > 0) product(tokens, inner, s.step_rank);
+    product(tokens, h, inner);
+    auto const scan = scan_time(s, tokens, t, on, rates);
+    out.attention = out.attention + scan;
+    out.scan = scan.forward;
+    move(tokens, divide_up(s.convolved(), t), 4, 10);  // the convolution, which the backward pass repeats; gate and norm
+    move(tokens, inner, 6, 12);
+  }
+  if (detail::is_conv(m, layer)) {
+    auto const inner = divide_up(h, t);
+    product(tokens, 3 * inner, h);
+    product(tokens, h, inner);
+    move(tokens, inner, 16, 26);  // two gates and the convolution
+  }
 
-  auto moved = checked(0), moved_back = checked(0);  // bytes of operators
-  auto const move = [&](std::int64_t rows, std::int64_t values, std::int64_t each, std::int64_t back) {
-    moved = moved + checked(rows) * checked(values) * checked(each);
-    moved_back = moved_back + checked(rows) * checked(values) * checked(back);
-  };
   auto const eager_plain = rates.family == kernel_family::eager && !m.gated;  // their norm is one kernel
   move(held, m.norms * h, eager_plain ? 4 : bytes.norm, eager_plain ? 6 : bytes.norm_backward);
   move(held, h, bytes.residual, bytes.residual);
@@ -166,7 +194,7 @@ template <class = when_called>
     move(tokens, divide_up(width, t), each, back);
   };
   if (!out.routed) {
-    block(m.ffn, m.gated ? bytes.gated : bytes.plain, m.gated ? bytes.gated_backward : bytes.plain_backward);
+    block(detail::dense_ffn(m, layer), m.gated ? bytes.gated : bytes.plain, m.gated ? bytes.gated_backward : bytes.plain_backward);
   } else {
     auto const before = out.gemm.forward;
     block(m.shared_ffn, bytes.expert_gated, bytes.expert_gated_backward);
@@ -201,22 +229,25 @@ template <class = when_called>
   auto const width = checked(tokens) * checked(2 * h);
   require(width.fits(), [] { return std::string("activations of a layer have 2^63 bytes or more"); });
   auto const one = ring_time(width.value, {t, 1}, links, rates);
-  auto const blocks = m.parallel || (out.routed && m.shared_ffn == 0) ? 1 : 2;
+  auto const blocks = detail::blocks_of(m, layer) - (!m.parallel && out.routed && m.shared_ffn == 0 ? 1 : 0);
   out.tensor =
       out.tensor + pass_time{2 * blocks * one,
                              2 * blocks * one + (by.spread.sequence_parallel ? blocks * detail::thousandths_of(one, rates.kept_input) : 0)};
   if (cp > 1) {
-    auto const keys = linear ? detail::linear_exchanged(m) : m.kv_heads * (m.head_width + v);
-    if (by.method == context_method::ring && !linear) {
+    auto const keys = m.kv_heads * (m.head_width + v);
+    auto sent = (linear ? detail::linear_exchanged(m) : 0) + (detail::is_space(m, layer) ? detail::space_exchanged(m.space) : 0);
+    if (by.method == context_method::ring && scored) {
       auto const gathered = checked(divide_up(2 * keys, t)) * checked(tokens) * checked(cp);
       require(gathered.fits(), [] { return std::string("keys and values have 2^63 bytes or more"); });
       auto const ring = ring_time(gathered.value, {cp, t}, links, rates);
       out.context = {ring, 2 * ring};
-    } else {
-      auto const sent = linear ? keys : m.query_heads * (m.head_width + v) + (std::max)(keys, cp * t * (m.head_width + v));
+    } else if (scored) {
+      sent += m.query_heads * (m.head_width + v) + (std::max)(keys, cp * t * (m.head_width + v));
+    }
+    if (sent > 0) {
       auto const over = t * cp <= on.per_node ? links : link_rates{links.between, links.between, 1 << 24};
       auto const all = dispatch_time(tokens, 1, divide_up(2 * sent, t), cp, token_dispatcher::all_to_all, over, rates);
-      out.context = {all, all};
+      out.context = out.context + pass_time{all, all};
     }
   }
   return out;
@@ -255,8 +286,9 @@ template <class = when_called>
       exchange += (std::max)(of(parts.context) - of(parts.attention) / cp * (cp - 1), std::int64_t{0}) + rates.pass * cp;
     auto const launched =
         parts.routed ? detail::thousandths_of(rates.host_experts, model.kv_rank > 0 ? rates.host_latent : 1000) : rates.host;
-    auto const least =
-        detail::thousandths_of(detail::thousandths_of(launched, back ? 1000 - rates.host_forward : rates.host_forward), graphs);
+    auto const least = detail::thousandths_of(
+        detail::thousandths_of(parts.mixer && parts.ffn ? launched : launched / 2, back ? 1000 - rates.host_forward : rates.host_forward),
+        graphs);
     auto const sync = parts.routed ? detail::thousandths_of(rates.sync_experts / 2, graphs) / (by.kernels.expert_overlap ? 2 : 1) : 0;
     auto const time = (std::max)(work + exchange + sync, least);
     host = time - work - exchange;
@@ -294,10 +326,10 @@ enum class again : std::uint8_t {
     case again::modules: break;
   }
   std::int64_t sum = 0;
-  if (modules.contains(core_attention)) sum += parts.attention.forward;
+  if (modules.contains(core_attention)) sum += parts.attention.forward - parts.scan;
   if (modules.contains(layernorm)) sum += detail::thousandths_of(memory, 100);
   if (modules.contains(mla_up_projection)) sum += detail::thousandths_of(gemm, 150);
-  if (!parts.routed) return sum + (modules.contains(mlp) ? detail::thousandths_of(gemm, 660) : 0);
+  if (!parts.routed) return sum + (parts.ffn && modules.contains(mlp) ? detail::thousandths_of(gemm, 660) : 0);
   if (modules.contains(moe))
     return sum + parts.experts.forward + parts.dispatch.forward + parts.shared + detail::thousandths_of(memory, 700);
   if (modules.contains(moe_activation)) sum += detail::thousandths_of(memory, 150);
@@ -492,7 +524,9 @@ template <class = when_called>
                       .per_batch = static_cast<std::int64_t>(
                           multiply_divide_up(static_cast<std::uint64_t>(once), static_cast<std::uint64_t>(units), 1000))};
   };
-  auto const host = overlapped({.routed = detail::has_experts(model, layer)}, model, by, with);
+  layer_parts const alone{
+      .routed = detail::has_experts(model, layer), .mixer = detail::has_mixer(model, layer), .ffn = detail::has_ffn(model, layer)};
+  auto const host = overlapped(alone, model, by, with);
   linear_layer out{.forward = cost(0),
                    .backward = cost(1),
                    .forward_exchange = cost(2),

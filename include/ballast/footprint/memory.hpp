@@ -129,8 +129,9 @@ struct megatron_layer {
   auto const all = activation_bytes_per_token(model, layer);
   auto const ffn = [&](std::int64_t width) { return (model.gated ? 3 : 2) * width; };
   auto const experts = detail::has_experts(model, layer);
-  auto const inner = 2 * (experts ? model.active_experts * ffn(model.expert_ffn) + ffn(model.shared_ffn) : ffn(model.ffn));
-  auto const residual = 2 * detail::residual_values(model) + 4 * detail::latent_values(model, layer);
+  auto const inner =
+      2 * (experts ? model.active_experts * ffn(model.expert_ffn) + ffn(model.shared_ffn) : ffn(detail::dense_ffn(model, layer)));
+  auto const residual = 2 * detail::residual_values(model, layer) + 4 * detail::latent_values(model, layer);
   auto const kept = recomputed == recomputation::full ? 2 * model.hidden : recomputed == recomputation::selective ? all - inner : all;
   auto const whole = recomputed == recomputation::full ? kept : residual;
   return spread.sequence_parallel ? divide_up(kept, spread.tensor) : whole + divide_up(kept - whole, spread.tensor);
@@ -148,7 +149,7 @@ struct megatron_layer {
   require_valid(spread);
   auto const flops = layer_flops(model, layer).per_token;
   auto const experts = detail::has_experts(model, layer);
-  auto const width = experts ? model.active_experts * model.expert_ffn + model.shared_ffn : model.ffn;
+  auto const width = experts ? model.active_experts * model.expert_ffn + model.shared_ffn : detail::dense_ffn(model, layer);
   auto const into = 2 * (model.gated ? 2 : 1) * model.hidden * width;
   auto const added = recomputed == recomputation::full ? flops : recomputed == recomputation::selective ? into : 0;
   return divide_up(added, spread.tensor);

@@ -135,9 +135,12 @@ template <class = when_called>
     auto const v = on.model.v_width > 0 ? on.model.v_width : on.model.head_width;
     auto const shared = on.model.kv_rank > 0 ? on.model.query_heads : on.model.kv_heads;
     auto const kv = (std::min)(on.model.query_heads, (std::max)(shared, std::int64_t{at.sp}));
-    auto const linear = on.model.linear.layers.count(on.model.layers);
-    auto const widths = static_cast<std::uint64_t>((on.model.layers - linear) * (on.model.query_heads + kv) * (on.model.head_width + v) +
-                                                   linear * detail::linear_exchanged(on.model));  // of all layers
+    std::int64_t of_layers = 0;
+    for (std::int64_t l = 0; l < on.model.layers; ++l)
+      of_layers += (detail::is_scored(on.model, l) ? (on.model.query_heads + kv) * (on.model.head_width + v) : 0) +
+                   (detail::is_linear(on.model, l) ? detail::linear_exchanged(on.model) : 0) +
+                   (detail::is_space(on.model, l) ? detail::space_exchanged(on.model.space) : 0);
+    auto const widths = static_cast<std::uint64_t>(of_layers);
     auto const sent = 2 * widths * (2 * layers + again) / layers;  // 16 bits each; forward, backward, and forward again
     auto const inside = std::uint64_t{(std::min)(at.sp, on.per_node) - 1}, outside = std::uint64_t{at.sp} - 1 - inside;
     auto const exchange = [&](std::uint64_t peers, std::uint64_t bandwidth) {

@@ -62,7 +62,7 @@ namespace detail {
 
 /// Times of kernels that do not depend on the data-parallel ranks, by kind of layer: they are computed once.
 struct kernel_times {
-  std::array<std::optional<std::pair<std::vector<module_set>, linear_layer>>, 8> kinds{};
+  std::array<std::optional<std::pair<std::vector<module_set>, linear_layer>>, layer_kinds> kinds{};
   std::optional<std::pair<batch_cost, batch_cost>> head{};  // both passes
 };
 

@@ -36,6 +36,10 @@ constexpr void require_plain(transformer const& model) {
   absent("experts", model.experts > 0);
   absent("kv_rank (latent attention)", model.kv_rank > 0);
   absent("linear attention", !(model.linear.layers == layer_set()));
+  absent("state-space layers", !(model.space.layers == layer_set()));
+  absent("short convolutions", !(model.conv.layers == layer_set()));
+  absent("an indexer", model.index.heads > 0);
+  absent("layers of one block", !(model.attention_layers == layer_set::all() && model.ffn_layers == layer_set::all()));
   absent("mtp_layers", model.mtp_layers > 0);
   absent("parallel blocks", model.parallel);
   absent("output_gate", model.output_gate);

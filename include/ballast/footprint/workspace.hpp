@@ -31,6 +31,8 @@ struct stage_content {
   bool head = true;     ///< the head
   bool scored = true;   ///< a layer whose attention has scores
   bool linear = true;   ///< a layer with linear attention, if the model has any
+  bool space = true;    ///< a state-space layer, if the model has any
+  bool conv = true;     ///< a layer with a short convolution, if the model has any
   bool tower = false;   ///< a layer of the vision transformer, if the model has one
   friend constexpr bool operator==(stage_content const&, stage_content const&) = default;
 };
@@ -62,6 +64,15 @@ class weight_shapes {
   std::size_t size_ = 0;
 };
 
+/// Adds a layer to what a stage has.
+constexpr void add_layer(stage_content& to, transformer const& m, std::int64_t layer) noexcept {
+  (has_experts(m, layer) ? to.experts : to.dense) = true;
+  to.scored = to.scored || is_scored(m, layer);
+  to.linear = to.linear || is_linear(m, layer);
+  to.space = to.space || is_space(m, layer);
+  to.conv = to.conv || is_conv(m, layer);
+}
+
 constexpr void add_shapes(weight_shapes& all, transformer const& m, model_setting const& by, stage_content const& has) {
   if (!has.dense && !has.experts) return;  // no layer at all
   auto const t = by.spread.tensor, h = m.hidden, v = value_width(m), in = m.gated ? std::int64_t{2} : std::int64_t{1};
@@ -69,6 +80,16 @@ constexpr void add_shapes(weight_shapes& all, transformer const& m, model_settin
   if (has.linear && m.linear.value_heads > 0) {  // one matrix makes queries, keys, values, the gate, decay and step
     all.add(divide_up(linear_exchanged(m), t), h);
     all.add(h, divide_up(linear_values(m), t));
+  }
+  if (auto const& s = m.space; has.space && s.heads > 0) {
+    all.add(divide_up(space_inputs(s), t), h);
+    if (s.step_rank > 0) all.add(space_compressed(s), divide_up(s.inner(), t));
+    if (s.step_rank > 0) all.add(divide_up(s.inner(), t), s.step_rank);
+    all.add(h, divide_up(s.inner(), t));
+  }
+  if (has.conv && m.conv.layers != layer_set()) {
+    all.add(divide_up(3 * h, t), h);
+    all.add(h, divide_up(h, t));
   }
   if (has.scored && m.kv_rank > 0) {
     if (m.q_rank > 0) all.add(m.q_rank, h);

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/layout/concepts.hpp>
 #include <ballast/layout/detail/token_offsets.hpp>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <ranges>
 #include <span>
@@ -26,6 +28,12 @@ namespace ballast::inline v0_2 {
 struct row_options {
   std::int64_t multiple = 1;  ///< each sequence is padded to a multiple of this (2 * CP for zigzag, see zigzag.hpp)
   std::size_t tokens = 0;     ///< tokens of the whole row; 0 means exactly those of the sequences, their padding included
+  /// Number of sequences of the row, for arrays whose size never changes, as CUDA graphs need: behind those of the pack come empty ones.
+  /// The first of them holds the padding at the end of the row, in `cu_seqlens_padded` alone, whose last entry is then the row's end. 0
+  /// means those of the pack.
+  std::size_t sequences = 0;
+  std::int64_t longest = 0;  ///< what is returned as the longest sequence, at least that; 0 means the longest of the pack
+  friend constexpr bool operator==(row_options const&, row_options const&) = default;
 };
 
 /// @brief The number of elements in each array of a row.
@@ -65,7 +73,46 @@ template <pack_range P, length_range R>
   require(options.tokens == 0 || std::cmp_less_equal(used, options.tokens),
           [&] { return sentence("packed_row: a row of ", options.tokens, " tokens is too short for sequences of ", used); });
   require(std::in_range<std::size_t>(used), [&] { return sentence("packed_row: a row of ", used, " tokens is too long"); });
-  return {static_cast<std::size_t>(std::ranges::size(pack)) + 1, options.tokens == 0 ? static_cast<std::size_t>(used) : options.tokens};
+  auto const sequences = static_cast<std::size_t>(std::ranges::size(pack));
+  require(options.sequences == 0 || sequences <= options.sequences,
+          [&] { return sentence("packed_row: ", options.sequences, " sequences are too few for the ", sequences, " of the pack"); });
+  return {(options.sequences == 0 ? sequences : options.sequences) + 1,
+          options.tokens == 0 ? static_cast<std::size_t>(used) : options.tokens};
+}
+
+/// @brief Returns options under which the rows of all packs have arrays of one size and one `max_seqlen`.
+///
+/// @tparam Index  index type of the packs
+/// @tparam R      range of lengths
+/// @param packs     the packs of a plan
+/// @param lengths   tokens of each member
+/// @param multiple  each sequence is padded to a multiple of this
+/// @param tokens    tokens of each row; 0 means those of the fullest pack
+/// @return as many sequences as the largest pack has, and one more for the padding at the end of a row; the longest sequence of all packs,
+/// or the longest padding, which is a sequence to kernels that take `cu_seqlens_padded` alone
+/// @throws invalid_input as `packed_row_size`
+/// @par Complexity
+/// O(members).
+template <index_type Index, length_range R>
+[[nodiscard]] row_options static_rows(groups<Index> const& packs, R const& lengths, std::int64_t multiple = 1, std::size_t tokens = 0) {
+  row_options out{.multiple = multiple, .tokens = tokens};
+  auto const length_at = read_by_position(lengths);
+  std::size_t fullest = 0, emptiest = (std::numeric_limits<std::size_t>::max)(), most = 0;
+  for (auto const pack : packs) {
+    auto const used = packed_row_size(pack, lengths, {.multiple = multiple}).tokens;
+    require(tokens == 0 || used <= tokens, [&] { return sentence("static_rows: ", tokens, " tokens are too few for a pack of ", used); });
+    fullest = (std::max)(fullest, used);
+    emptiest = (std::min)(emptiest, used);
+    most = (std::max)(most, pack.size());
+    for (auto const member : pack) {
+      auto const length = static_cast<std::int64_t>(length_at[static_cast<std::size_t>(member)]);
+      out.longest = (std::max)(out.longest, static_cast<std::int64_t>(detail::padded(length, multiple)));
+    }
+  }
+  out.tokens = tokens == 0 ? fullest : tokens;
+  out.sequences = most + 1;
+  if (!packs.empty()) out.longest = (std::max)(out.longest, static_cast<std::int64_t>(out.tokens - emptiest));
+  return out;
 }
 
 /// @brief Writes the arrays of a packed row into memory of the caller. It allocates nothing.
@@ -78,7 +125,7 @@ template <pack_range P, length_range R>
 /// @param lengths  tokens of each member
 /// @param out      arrays of the sizes that `packed_row_size` returns; those that are not wanted stay empty
 /// @param options  padding
-/// @return the longest sequence with its padding, the argument `max_seqlen` of kernels; 0 if there is no sequence
+/// @return the longest sequence with its padding, or `options.longest`: the argument `max_seqlen` of kernels; 0 if there is no sequence
 /// @throws invalid_input as `packed_row_size`, or if an array has another size, or the tokens of the row do not fit in `T` or `Id`;
 /// the arrays are then unchanged
 /// @par Complexity
@@ -95,15 +142,28 @@ T write_packed_row(P const& pack, R const& lengths, row_spans<T, Id> const& out,
   check(out.segment_ids.size(), size.tokens, "segment_ids");
   detail::require_addressable<T>(pack, lengths, options.multiple);
   detail::require_addressable<Id>(pack, lengths, options.multiple);
-  if (!out.cu_seqlens.empty()) detail::write_cu_seqlens(pack, lengths, 1, out.cu_seqlens.data());
-  if (!out.cu_seqlens_padded.empty()) detail::write_cu_seqlens(pack, lengths, options.multiple, out.cu_seqlens_padded.data());
+  auto const sequences = static_cast<std::size_t>(std::ranges::size(pack));
+  auto const write = [&](std::span<T> cu, std::int64_t multiple, bool to_the_end) {
+    if (cu.empty()) return;
+    detail::write_cu_seqlens(pack, lengths, multiple, cu.data());
+    std::ranges::fill(cu.subspan(sequences + 1), to_the_end ? static_cast<T>(size.tokens) : cu[sequences]);
+  };
+  require(options.sequences == 0 || std::in_range<T>(size.tokens),
+          [&] { return sentence("packed_row: the end of a row of ", size.tokens, " tokens does not fit in its offsets"); });
+  require(std::in_range<T>(options.longest), [&] { return sentence("packed_row: longest = ", options.longest, " does not fit"); });
   auto const length_at = read_by_position(lengths);
   std::size_t at = 0;
   std::int64_t longest = 0, sequence = 0;
+  for (auto const member : pack)
+    longest = (std::max)(longest, static_cast<std::int64_t>(detail::padded(
+                                      static_cast<std::int64_t>(length_at[static_cast<std::size_t>(member)]), options.multiple)));
+  require(options.longest == 0 || longest <= options.longest,
+          [&] { return sentence("packed_row: longest = ", options.longest, " is below the ", longest, " tokens of a sequence"); });
+  write(out.cu_seqlens, 1, false);
+  write(out.cu_seqlens_padded, options.multiple, true);
   for (auto const member : pack) {
     auto const tokens = static_cast<std::int64_t>(length_at[static_cast<std::size_t>(member)]);
     auto const room = static_cast<std::int64_t>(detail::padded(tokens, options.multiple));
-    longest = (std::max)(longest, room);
     ++sequence;
     auto const rows = static_cast<std::size_t>(room), filled = static_cast<std::size_t>(tokens);
     if (!out.position_ids.empty()) {
@@ -118,7 +178,7 @@ T write_packed_row(P const& pack, R const& lengths, row_spans<T, Id> const& out,
   }
   if (!out.position_ids.empty()) std::ranges::fill(out.position_ids.subspan(at), Id{0});
   if (!out.segment_ids.empty()) std::ranges::fill(out.segment_ids.subspan(at), Id{0});
-  return static_cast<T>(longest);
+  return static_cast<T>(options.longest == 0 ? longest : options.longest);
 }
 
 /// @brief The arrays of one packed row, in one allocation: `packed_row<std::int32_t>(pack, lengths)`.

@@ -122,8 +122,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// O(layers).
 template <class = when_called>
 [[nodiscard]] inline chunk_bytes token_bytes(transformer const& model, model_setting const& by) {
-  require(model.kv_rank == 0 && model.linear.layers == layer_set{},
-          [] { return "the model has latent or linear attention: keys and values are not what later chunks need"; });
+  auto const others = model.kv_rank > 0 || model.linear.layers != layer_set{} || model.space.layers != layer_set{} ||
+                      model.attention_layers != layer_set::all();
+  require(!others,
+          [] { return "the model has latent or linear attention, or state spaces: keys and values are not what later chunks need"; });
   chunk_bytes out;
   for (auto const& l : layers_of(model, by)) out.activations += l.options.front().bytes.per_token;
   auto const width = model.head_width + (model.v_width > 0 ? model.v_width : model.head_width);

@@ -29,6 +29,8 @@ class operator_writer {
     };
     absent("kv_rank (latent attention)", m_.kv_rank > 0);
     absent("linear attention", !(m_.linear.layers == layer_set()));
+    absent("state-space layers", !(m_.space.layers == layer_set()));
+    absent("layers of one block", !(m_.attention_layers == layer_set::all() && m_.ffn_layers == layer_set::all()));
     absent("mtp_layers", m_.mtp_layers > 0);
     absent("parallel blocks", m_.parallel);
     absent("output_gate", m_.output_gate);

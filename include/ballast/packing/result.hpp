@@ -24,6 +24,7 @@ enum class packing_bound : std::uint8_t {
   ramp,            ///< a piecewise linear dual feasible function
   linear_program,  ///< dual values of the linear program over all patterns, checked in integers
   mixture,         ///< a weighted sum of two measures: a sample's length, and its count of 1 under the limit of samples per pack
+  longest_rows,    ///< padded rows: the longest sample's batch has the same number of rows in every plan (`padded_batches`)
 };
 
 /// @brief The name of a bound. @param bound any enumerator @return a word for reports, such as "martello-toth"
@@ -38,6 +39,7 @@ enum class packing_bound : std::uint8_t {
     case packing_bound::ramp: return "ramp";
     case packing_bound::linear_program: return "linear-program";
     case packing_bound::mixture: return "mixture";
+    case packing_bound::longest_rows: return "longest-rows";
   }
   return "none";
 }

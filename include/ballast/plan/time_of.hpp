@@ -148,8 +148,7 @@ class stage_timer {
 
   /// A layer, the `place`-th of its chunk and the `i`-th of the chain, with FSDP.
   [[nodiscard]] time_parts time_of_layer(std::int64_t layer, std::int64_t place, std::size_t i) {
-    auto& k =
-        kinds_[(has_experts(model_, layer) ? 1U : 0U) + (is_windowed(model_, layer) ? 2U : 0U) + (is_linear(model_, layer) ? 4U : 0U)];
+    auto& k = kinds_[kind_of(model_, layer)];
     if (!k.known) {
       k.known = true;
       k.parts = parts_of_layer(model_, layer, by_.model, on_, with_, batch_);
@@ -201,7 +200,7 @@ class stage_timer {
   std::span<layer_option const> const taken_;
   link_rates const links_;
   time_parts head_{};
-  std::array<kind, 8> kinds_{};
+  std::array<kind, layer_kinds> kinds_{};
 };
 }  // namespace detail
 

@@ -25,7 +25,7 @@ template <class = when_called>
 [[nodiscard]] inline layer_option kept_products(transformer const& m, std::int64_t layer, model_setting const& by) {
   auto const [tensor, context, data, sequence_parallel, zero] = by.spread;
   auto const experts = has_experts(m, layer);
-  auto const width = experts ? m.active_experts * m.expert_ffn + m.shared_ffn : m.ffn;
+  auto const width = experts ? m.active_experts * m.expert_ffn + m.shared_ffn : dense_ffn(m, layer);
   auto const queries = m.query_heads * m.head_width, keys = m.kv_heads * m.head_width, values = m.query_heads * value_width(m);
   auto const whole = 2 * (experts ? 1 + m.active_experts : 2) * m.hidden;  // the input, and the outputs of the block
   auto const split = 2 * (queries + m.kv_heads * value_width(m) + values + width);

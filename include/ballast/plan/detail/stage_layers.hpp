@@ -66,7 +66,7 @@ class stage_counter {
   /// `whole` is the model of which `model` is the language model, if there is more.
   stage_counter(transformer const& model, training_setting const& by, batch_shape const& batch, bool hopper,
                 vision_language_model const* whole = nullptr)
-      : model_(model), by_(by), batch_(batch), hopper_(hopper), count_(by.model.framework.count), whole_(whole) {
+      : model_(model), by_(by), batch_(batch), hopper_(hopper), count_(by.model.framework.count), whole_(whole), kind_of_(model) {
     auto const& k = by.model.kernels;
     auto const embedding = embedding_parameter_groups(model);
     embedding_ = states_of(embedding, by.model.optimizer, outside());
@@ -92,7 +92,7 @@ class stage_counter {
     auto pixels = checked(0);
     std::int64_t first_flight = 0, mtp = 0;
     bool has_embedding = false, has_head = false;
-    stage_content has{.dense = false, .experts = false, .head = false, .scored = false, .linear = false};
+    stage_content has{.dense = false, .experts = false, .head = false, .scored = false, .linear = false, .space = false, .conv = false};
     for (std::size_t c = 0; c < chunks; ++c) {
       if (std::visit([&](auto const& s) { return s.stage_of(c, stages); }, by_.pipeline.schedule) != stage) continue;
       auto const flight = flight_of(stage, c / stages);
@@ -109,12 +109,11 @@ class stage_counter {
       }
       out.kept = out.kept + found.kept * checked(flight);
       work_.all_moved = work_.all_moved + found.moved * checked(flight);
-      for (std::size_t i = 0; i < kinds_.size(); ++i)
-        if (found.number[i] > 0) add(states, kinds_[i].states, found.number[i]);
-      has.dense = has.dense || found.number[0] + found.number[2] > 0;
-      has.experts = has.experts || found.number[1] + found.number[3] > 0;
-      has.scored = has.scored || found.number[0] + found.number[1] > 0;
-      has.linear = has.linear || found.number[2] + found.number[3] > 0;
+      for (std::size_t i = 0; i < kinds_.size(); ++i) {
+        if (found.number[i] == 0) continue;
+        add(states, kinds_[i].states, found.number[i]);
+        add_layer(has, model_, kind_of_.first(i));
+      }
       mtp += found.mtp;
       if (found.mtp > 0) add(states, merging_, found.mtp);
       if (c + 1 == chunks && model_.vocabulary > 0) {
@@ -183,7 +182,7 @@ class stage_counter {
   /// The layers of a chunk.
   struct chunk_sum {
     checked kept{0}, moved{0};
-    std::array<std::int64_t, 4> number{};  // of layers of each kind
+    std::array<std::int64_t, kind_numbers::most> number{};  // of layers of each kind
     std::int64_t mtp = 0;
   };
   /// The largest layers of a stage, and what all of them have in host memory.
@@ -278,9 +277,6 @@ class stage_counter {
   }
   [[nodiscard]] checked residual(std::int64_t values) const { return bytes({.whole = values}); }
 
-  [[nodiscard]] std::size_t kind_of(std::int64_t layer) const noexcept {
-    return (has_experts(model_, layer) ? 1U : 0U) + (is_linear(model_, layer) ? 2U : 0U);
-  }
   /// The kind of a layer, with what it keeps if some modules are recomputed.
   [[nodiscard]] layer_kind const& kind(std::int64_t layer, std::size_t& number, module_set modules) {
     auto& out = kind(layer, number);
@@ -291,7 +287,7 @@ class stage_counter {
     return out;
   }
   [[nodiscard]] layer_kind& kind(std::int64_t layer, std::size_t& number) {
-    number = kind_of(layer);
+    number = kind_of_(layer);
     auto& out = kinds_[number];
     if (out.known) return out;
     out.known = true;
@@ -379,7 +375,7 @@ class stage_counter {
       for (auto i = begin, next = begin; i < end; i = next) {
         auto const layer = [&](std::uint32_t at) { return static_cast<std::int64_t>(at - first_layer); };
         auto const alike = [&](std::uint32_t at) {
-          return layer(at) < model_.layers && choices[at] == choices[i] && kind_of(layer(at)) == kind_of(layer(i));
+          return layer(at) < model_.layers && choices[at] == choices[i] && kind_of_(layer(at)) == kind_of_(layer(i));
         };
         for (++next; next < end && layer(i) < model_.layers && alike(next);) ++next;
         add_layers(layer(i), choices[i].full, 0, static_cast<std::int64_t>(next - i), choices[i].modules);
@@ -390,7 +386,7 @@ class stage_counter {
     struct alike {
       std::int64_t number = 0, layer = 0;  // how many, and the last of them
     };
-    std::array<std::array<alike, 2>, 4> groups{};  // by kind, and by whether they are recomputed in full
+    std::array<std::array<alike, 2>, kind_numbers::most> groups{};  // by kind, and by whether they are recomputed in full
     for (auto i = begin; i < end; ++i) {
       auto const n = static_cast<std::int64_t>(i - begin), layer = static_cast<std::int64_t>(i - first_layer);
       auto full = again.what == uniform;
@@ -400,7 +396,7 @@ class stage_counter {
         add_layers(layer, full, n, 1, modules_of_all);
         continue;
       }
-      auto& group = groups[kind_of(layer)][full ? 1 : 0];
+      auto& group = groups[kind_of_(layer)][full ? 1 : 0];
       ++group.number;
       group.layer = layer;
     }
@@ -584,7 +580,8 @@ class stage_counter {
   std::int64_t front_gradient_ = 0;              // of the largest matrix of tower and projector
   bool offloads_ = false, fits_ = true, reached_ = true;
   grouped_states embedding_, copy_, head_, merging_;
-  std::array<layer_kind, 4> kinds_{};
+  kind_numbers kind_of_;
+  std::array<layer_kind, kind_numbers::most> kinds_{};
   at_work work_{};
 };
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "planning/sample_cost.hpp"
+
+#include <ballast/core/groups.hpp>
+#include <ballast/packing/options.hpp>
+#include <ballast/plan/compare.hpp>
+#include <ballast/plan/plan_data.hpp>
+
+#include <cstdint>
+#include <span>
+
+// `--padded`: batches whose rows are padded to the longest one, so that a batch holds rows times longest row.
+
+namespace ballast_cli {
+
+/// Batches in input order: a row that does not fit closes the batch. Samples above the capacity are left out or cut, as the options say.
+template <class Index>
+[[nodiscard]] ballast::groups<Index> next_fit_padded(std::span<std::int64_t const> lengths, ballast::packing_options const& o);
+
+/// A plan of padded batches, with the figures of it and of the two that it is compared with, each with its own padding.
+struct padded_plan {
+  ballast::data_plan<> made;  ///< whose samples have the tokens and the cost of their padded rows
+  ballast::plan_comparison compared;
+};
+
+/// Plans the fewest batches, which share a step where they are similar in cost. The usual plan deals the same batches at random; the naive
+/// one fills them in input order. `lengths` are those of the samples, and `multiple` is what rows are rounded up to.
+[[nodiscard]] padded_plan plan_padded(std::span<std::int64_t const> lengths, ballast::data_plan_options const& options,
+                                      std::int64_t multiple, timed_cost& cost);
+
+}  // namespace ballast_cli

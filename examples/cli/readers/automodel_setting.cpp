@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+#include "readers/setting_parts.hpp"
+
+#include <ballast/cost/schedule.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+// NVIDIA-NeMo/Automodel: YAML of a recipe that trains a language model.
+
+namespace ballast_cli {
+
+namespace {
+
+class automodel_importer {
+ public:
+  automodel_importer(setting_table const& table, setting_request const& asked) : in_(without_references(table)), asked_(asked) {}
+
+  imported_setting read() {
+    auto const recipe = in_.word("recipe");
+    for (auto const* const other : {"Diffusion", "Encoder", "Embedding", "Eagle", "DSpark", "DFlash", "Vispec", "JetSpec", "Domino"})
+      if (recipe.find(other) != recipe.npos) in_.refuse("recipe", "trains no language model by its next token, and is not modelled");
+    out_.framework = "NeMo Automodel";
+    take_model(
+        in_, asked_,
+        {"model.pretrained_model_name_or_path", "model.config.pretrained_model_name_or_path", "model.config.name_or_path", "model.config"},
+        out_);
+    out_.reads_images = out_.reads_images || recipe.find("VLM") != recipe.npos || recipe.find("Multimodal") != recipe.npos;
+    read_degrees();
+    read_states();
+    read_batches();
+    read_stages();
+    if (recipe.find("Distillation") != recipe.npos) read_teacher();
+    in_.ignore({"recipe",
+                "recipe_owner",
+                "seed",
+                "step_scheduler.*",
+                "dist_env.*",
+                "rng.*",
+                "model.*",
+                "checkpoint.*",
+                "distributed.*",
+                "distributed_config.*",
+                "dataset.*",
+                "validation_dataset.*",
+                "validation_dataset*",
+                "dataloader.*",
+                "validation_dataloader.*",
+                "optimizer.*",
+                "lr_scheduler.*",
+                "loss_fn.*",
+                "tokenizer.*",
+                "packed_sequence.*",
+                "peft.*",
+                "ci.*",
+                "benchmark.*",
+                "wandb.*",
+                "mlflow.*",
+                "comet.*",
+                "compile.*",
+                "clip_grad_norm.*",
+                "max_grad_norm",
+                "autopipeline.*",
+                "quantization.*",
+                "fp8.*",
+                "processor.*",
+                "freeze_config.*",
+                "teacher_model.*",
+                "kd_*",
+                "loggers*",
+                "logger.*",
+                "profiling.*",
+                "moe_metrics.*",
+                "qat.*",
+                "delayed_fake_quant.*",
+                "slurm.*",
+                "mtp_*",
+                "moe_parallelizer.*",
+                "generation*",
+                "nvtx"});
+    out_.passed = in_.finish(out_.framework);
+    require_suits(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string const& what) { out_.notes.push_back(what); }
+
+  void read_degrees() {
+    auto& m = out_.setting.model;
+    auto& spread = m.spread;
+    spread.tensor = degree_of(in_, "distributed.tp_size");
+    spread.context = degree_of(in_, "distributed.cp_size");
+    auto const stages = degree_of(in_, "distributed.pp_size");
+    out_.setting.pipeline.stages = static_cast<std::uint64_t>(stages);
+    auto const degrees = spread.tensor * spread.context * stages;
+    auto const data = in_.has("distributed.dp_size") && in_.word("distributed.dp_size", "none") != "none"
+                          ? in_.number("distributed.dp_size", 1, 1 << 16)
+                          : std::nullopt;
+    auto const gpus = data && !asked_.gpus ? *data * degrees : gpus_of(in_, asked_);
+    spread.data = ranks_of(in_, gpus, degrees, "tp_size x cp_size x pp_size") * spread.context;
+    spread.sequence_parallel = spread.tensor > 1 && in_.flag("distributed.sequence_parallel");
+    auto const strategy = in_.word("distributed.strategy", "fsdp2");
+    set_fsdp(out_);
+    auto const target = in_.word("distributed._target_");
+    if (strategy == "ddp" || target.find("DDP") != target.npos) spread.zero = 0;
+    auto const reshard =
+        in_.has("distributed.moe.reshard_after_forward") ? "distributed.moe.reshard_after_forward" : "distributed.reshard_after_forward";
+    if (spread.zero == 3 && !in_.flag(reshard, stages == 1)) spread.zero = 2;
+    if (degree_of(in_, "distributed.dp_replicate_size") > 1)
+      note("dp_replicate_size: states are judged as sharded over all ranks, so the memory is too low");
+    auto const experts = degree_of(in_, "distributed.ep_size");
+    if (out_.model.experts > 0) {
+      m.expert = experts;
+      m.expert_tensor = 1;
+      if (in_.word("model.backend.dispatcher") == "deepep") out_.time.dispatcher = ballast::token_dispatcher::once;
+    }
+    if (spread.context > 1) out_.time.gathered_context = true;
+    if (in_.flag("distributed.activation_checkpointing") || in_.flag("distributed.activation_checkpointing_llm"))
+      out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (in_.flag("distributed.cpu_offload")) m.moved = ballast::offload::parameters;
+    m.kernels.tensor_overlap = in_.flag("distributed.enable_async_tensor_parallel");
+  }
+
+  void read_states() {
+    auto& m = out_.setting.model;
+    auto const dtype = in_.word("model.torch_dtype", in_.word("model.dtype", "bf16"));
+    auto const floats = dtype.find("32") != dtype.npos;
+    m.optimizer = ballast::optimizer_named(floats ? "adam-fp32" : "adam-bf16");
+    auto const name = in_.word("optimizer._target_", "torch.optim.AdamW");
+    if (in_.flag("optimizer.master_weights")) {  // of Transformer Engine: moments are in float32 unless the file says otherwise
+      auto const short_moments = in_.word("optimizer.exp_avg_dtype").find("bfloat16") != std::string::npos;
+      m.optimizer.name = "adam with master weights";
+      m.optimizer.state = {
+          .parameter = 2, .gradient = 2, .optimizer = (in_.flag("optimizer.store_param_remainders") ? 2 : 4) + (short_moments ? 4 : 8)};
+    }
+    if (name.find("Adam") == name.npos) note("optimizer " + printable(name) + " is judged as Adam");
+    auto const loss = in_.word("loss_fn._target_");
+    using enum ballast::head_loss::kind;
+    m.loss.how = m.spread.tensor > 1 ? parallel : plain;
+    if (loss.find("FusedLinear") != loss.npos) m.loss.how = fused;
+    if (loss.find("Chunked") != loss.npos) m.loss = {.how = chunked, .chunks = 8};
+    auto const compiled = in_.flag("compile.enabled") || in_.flag("distributed.enable_compile");
+    if (compiled) {
+      out_.time.rates.family = ballast::kernel_family::compiled;
+      note("compile is not counted in the memory, which is too high");
+    }
+    if (in_.flag("fp8.enabled")) out_.time.rates.fp8 = true;
+    auto const quantised = in_.flag("quantization.load_in_4bit");
+    if (in_.has_section("peft.")) {
+      m.language = {.what = ballast::trained::low_rank, .rank = in_.number("peft.dim", 1, 1 << 16).value_or(8), .quantised = quantised};
+      m.kernels.adapter_value = 2;
+      if (!in_.list("peft.target_modules").empty() && !in_.flag("peft.match_all_linear"))
+        note("peft.target_modules are judged as all linear layers: the memory is too high");
+    } else if (quantised) {
+      in_.refuse("quantization.load_in_4bit", "is not modelled without adapters");
+    }
+  }
+
+  void read_batches() {
+    auto& by = out_.setting;
+    auto const packed = in_.number("packed_sequence.packed_sequence_size", 0, 1 << 30).value_or(0);
+    std::optional<std::int64_t> length;
+    for (auto const* const key : {"dataset.seq_length", "dataset.seq_len", "dataset.max_length", "dataset.max_seq_length"})
+      if (!length) length = in_.number(key, 1, 1 << 30);
+    by.sequence = asked_.sequence.value_or(packed > 0 ? packed : length.value_or(0));
+    if (by.sequence == 0)
+      throw bad_input(in_.file() +
+                      ": neither packed_sequence.packed_sequence_size nor dataset.seq_length says the length; --seq-length does");
+    auto const local = in_.number("step_scheduler.local_batch_size", 1, 1 << 20).value_or(1);
+    auto const stages = by.pipeline.stages;
+    auto const part = in_.number("distributed.pipeline.pp_microbatch_size", 1, 1 << 20).value_or(1);
+    if (stages > 1 && local % part != 0) in_.refuse("step_scheduler.local_batch_size", "is no multiple of pp_microbatch_size");
+    by.micro_batch = asked_.micro_batch.value_or(stages > 1 ? part : local);
+    if (auto const global = in_.number("step_scheduler.global_batch_size", 1, 1 << 24); asked_.micro_batches)
+      by.micro_batches = *asked_.micro_batches;
+    else
+      set_global_batch(in_, by, global.value_or(local * by.ranks()), "step_scheduler.global_batch_size");
+  }
+
+  void read_stages() {
+    auto& by = out_.setting;
+    auto const stages = static_cast<std::int64_t>(by.pipeline.stages);
+    if (stages == 1) return;
+    auto schedule = in_.word("distributed.pipeline.pp_schedule", "1f1b");
+    std::transform(schedule.begin(), schedule.end(), schedule.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    auto const several = schedule.starts_with("interleaved");
+    if (schedule == "gpipe")
+      by.pipeline.schedule = ballast::gpipe_schedule{};
+    else if (!several && schedule != "1f1b")
+      in_.refuse("distributed.pipeline.pp_schedule", "is not modelled");
+    auto const of_chunk = in_.number("distributed.pipeline.layers_per_stage", 1, 1 << 16);
+    auto const layers = out_.model.layers;
+    auto chunks = of_chunk ? (layers + *of_chunk - 1) / *of_chunk : stages * (several ? 2 : 1);
+    auto const round = in_.word("distributed.pipeline.round_virtual_stages_to_pp_multiple");
+    if (chunks % stages != 0 && round == "up") chunks += stages - chunks % stages;
+    if (chunks % stages != 0 && round == "down") chunks -= chunks % stages;
+    if (chunks % stages != 0 || chunks > layers || (several ? chunks < stages : chunks != stages))
+      throw bad_input(in_.file() + ": the layers are cut into " + std::to_string(chunks) + " parts, which do not suit " +
+                      std::to_string(stages) + " stages under the schedule " + printable(schedule));
+    if (several && chunks > stages)
+      by.pipeline.schedule = ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(chunks / stages)};
+  }
+
+  void read_teacher() {
+    auto const name = in_.word("teacher_model.pretrained_model_name_or_path");
+    auto const known = !name.empty() && asked_.find_model ? asked_.find_model(name) : std::nullopt;
+    auto const& by = out_.setting;
+    if (known)
+      out_.roles.push_back(forward_role(in_, "teacher", known->language,
+                                        {.gpus = by.gpus(),
+                                         .tensor = by.model.spread.tensor,
+                                         .stages = static_cast<std::int64_t>(by.pipeline.stages),
+                                         .sharded = by.model.spread.zero > 1}));
+    else
+      note("the teacher model is not judged: the memory is too low");
+  }
+
+  setting_table in_;
+  setting_request const& asked_;
+  imported_setting out_;
+};
+
+}  // namespace
+
+constinit framework_format const automodel_format{
+    .name = "NeMo Automodel",
+    .word = "automodel",
+    .likeness =
+        [](setting_source const& in) {
+          auto const own = in.table.has_section("step_scheduler.") && (in.table.has_section("model.") || in.table.has("recipe"));
+          return (in.is("yaml") || in.is("json")) && own ? 90 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return automodel_importer(source.table, asked).read(); },
+    .write = nullptr};
+
+}  // namespace ballast_cli

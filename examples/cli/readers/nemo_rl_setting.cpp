@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+#include "readers/setting_documents.hpp"
+#include "readers/setting_parts.hpp"
+
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+// NVIDIA-NeMo/RL: YAML with `policy`, over the file that its `defaults` names.
+
+namespace ballast_cli {
+
+namespace {
+
+class nemo_rl_importer {
+ public:
+  nemo_rl_importer(setting_source source, setting_request const& asked)
+      : in_(source.is("flags") ? merged(source.overrides, source.table) : std::move(source.table)), asked_(asked) {
+    std::string named = source.is("flags") && in_.has("config") ? in_.word("config") : std::string();
+    std::string folder;
+    for (auto depth = 0; depth < 8; ++depth) {
+      auto const defaults = in_.has("defaults") ? in_.list("defaults") : std::vector<std::string>{};
+      if (named.empty() && !defaults.empty()) named = folder + defaults.front();
+      if (named.empty()) break;
+      auto const text = asked.find_file ? asked.find_file(named) : std::nullopt;
+      if (!text) {
+        out_.unread.push_back("defaults: " + named);
+        break;
+      }
+      out_.notes.push_back("read over its defaults, " + named);
+      auto const lower = read_yaml_setting(*text, named);
+      setting_table upper(in_.file());
+      for (auto const& entry : in_.entries())
+        if (entry.key != "defaults") upper.add(entry);
+      in_ = merged(upper, lower);
+      folder = named.substr(0, named.rfind('/') + 1);
+      named.clear();
+    }
+    in_ = without_references(in_);
+    in_.ignore({"defaults", "config"});
+  }
+
+  imported_setting read() {
+    take_model(in_, asked_, {"policy.model_name"}, out_);
+    auto const colocated = in_.flag("policy.generation.colocated.enabled", true);
+    gpus_ = devices();
+    if (!colocated) {
+      auto const of_node = in_.number("policy.generation.colocated.resources.gpus_per_node", 1, 1 << 10),
+                 nodes = in_.number("policy.generation.colocated.resources.num_nodes", 1, 1 << 16);
+      auto const here = in_.number("cluster.gpus_per_node", 1, 1 << 10).value_or(8);
+      if (!asked_.gpus) gpus_ -= nodes ? *nodes * of_node.value_or(here) : of_node.value_or(0);
+      if (gpus_ < 1) throw bad_input(in_.file() + ": policy.generation.colocated.resources leaves no devices that train");
+      out_.notes.emplace_back("generation has devices of its own, which are not judged");
+    }
+    auto const images = out_.reads_images;
+    auto notes = std::move(out_.notes);
+    auto unread = std::move(out_.unread);
+    auto const megatron = in_.flag("policy.megatron_cfg.enabled");
+    out_ = megatron ? by_megatron("policy.", out_.model) : by_dtensor("policy.", out_.model);
+    out_.reads_images = images;
+    out_.notes.insert(out_.notes.begin(), notes.begin(), notes.end());
+    out_.unread = std::move(unread);
+    read_batches();
+    read_roles(colocated);
+    ignore_rest();
+    auto passed = in_.finish("NeMo RL");
+    for (auto const& [from, to] : {std::pair{&passed.harmless, &out_.passed.harmless}, std::pair{&passed.doubtful, &out_.passed.doubtful},
+                                   std::pair{&passed.unknown, &out_.passed.unknown}})
+      to->insert(to->end(), from->begin(), from->end());
+    require_suits(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t devices() {
+    auto const of_node = in_.number("cluster.gpus_per_node", 1, 1 << 10), nodes = in_.number("cluster.num_nodes", 1, 1 << 16);
+    if (asked_.gpus || !of_node) return gpus_of(in_, asked_);
+    return *of_node * nodes.value_or(1);
+  }
+  [[nodiscard]] std::int64_t length_of(std::string const& base) {
+    auto const given = in_.number(base + "max_total_sequence_length", 1, 1 << 30);
+    if (asked_.sequence) return *asked_.sequence;
+    if (!given) throw bad_input(in_.file() + ": " + base + "max_total_sequence_length is missing; --seq-length says it too");
+    return *given;
+  }
+  [[nodiscard]] bool packs(std::string const& base) {
+    auto const packed = in_.flag(base + "sequence_packing.enabled"), dynamic = in_.flag(base + "dynamic_batching.enabled");
+    return packed || dynamic;
+  }
+  [[nodiscard]] std::int64_t micro_of(std::string const& base) {
+    return asked_.micro_batch.value_or(in_.number(base + "train_micro_batch_size", 1, 1 << 16).value_or(1));
+  }
+
+  [[nodiscard]] imported_setting by_megatron(std::string const& base, ballast::transformer const& model) {
+    auto const part = base + "megatron_cfg.";
+    auto const recomputes = in_.flag(part + "activation_checkpointing");
+    auto const floats = in_.flag(part + "distributed_data_parallel_config.grad_reduce_in_fp32", true);
+    in_.ignore({part + "checkpoint.*", part + "env_vars.*", part + "scheduler.*", part + "fp8_cfg.*", part + "peft.*"});
+    auto const adapters = in_.flag(part + "peft.enabled") ? in_.number_or(part + "peft.dim", 8) : 0;
+    auto const fp8 = in_.flag(part + "fp8_cfg.enabled");
+    auto keys = megatron_keys_below(in_, {part + "distributed_data_parallel_config.", part + "optimizer.", part});
+    keys.ignore({"enabled",
+                 "activation_checkpointing",
+                 "empty_unused_memory_level",
+                 "converter_type",
+                 "pipeline_dtype",
+                 "params_dtype",
+                 "freeze_moe_router",
+                 "force_overwrite_initial_ckpt",
+                 "force_reconvert_from_hf",
+                 "defer_fp32_logits",
+                 "apply_rope_fusion",
+                 "bias_activation_fusion",
+                 "train_iters",
+                 "grad_reduce_in_fp32",
+                 "average_in_collective",
+                 "use_custom_fsdp",
+                 "layernorm_epsilon",
+                 "use_linear_ce_fusion_loss",
+                 "linear_ce_fusion_chunk_size",
+                 "use_fused_linear_logprobs",
+                 "fused_linear_logprobs_chunk_size",
+                 "cuda_graph_warmup_steps",
+                 "data_parallel_sharding_strategy",
+                 "checkpoint",
+                 "env_vars",
+                 "mtp_detach_heads",
+                 "gradient_accumulation_fusion"});
+    for (auto const* const key : {"use_distributed_optimizer", "bf16", "moe_grouped_gemm"}) add_word(keys, key, "true");
+    for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
+    setting_table final(keys.file());
+    for (auto const& entry : keys.entries()) {
+      auto const granular = entry.key == "recompute_granularity" || entry.key == "recompute_modules" || entry.key == "recompute_method" ||
+                            entry.key == "recompute_num_layers";
+      if (granular && !recomputes) continue;
+      if (entry.key == "bf16" || entry.key == "fp16") continue;
+      final.add(entry);
+    }
+    add_word(final, "bf16", "true");
+    if (recomputes) {
+      add_word(final, "recompute_granularity", "full");
+      auto const full = final.word("recompute_granularity") == "full";
+      if (full) {
+        add_word(final, "recompute_method", "uniform");
+        add_word(final, "recompute_num_layers", "1");
+      }
+    }
+    if (!floats) add_word(final, "grad_reduce_in_bf16", "true");
+    if (fp8) add_word(final, "fp8_format", "hybrid");
+    final.ignore({"enabled",
+                  "activation_checkpointing",
+                  "empty_unused_memory_level",
+                  "converter_type",
+                  "pipeline_dtype",
+                  "params_dtype",
+                  "freeze_moe_router",
+                  "force_*",
+                  "defer_fp32_logits",
+                  "bias_activation_fusion",
+                  "train_iters",
+                  "grad_reduce_in_fp32",
+                  "average_in_collective",
+                  "use_custom_fsdp",
+                  "use_linear_ce_fusion_loss",
+                  "linear_ce_fusion_*",
+                  "use_fused_linear_logprobs",
+                  "fused_linear_logprobs_*",
+                  "data_parallel_sharding_strategy",
+                  "checkpoint",
+                  "env_vars",
+                  "mtp_detach_heads",
+                  "track_moe_metrics",
+                  "moe_per_layer_logging"});
+    auto asked = asked_;
+    asked.model = model;
+    asked.gpus = gpus_;
+    auto const context = final.number("context_parallel_size", 1, 1 << 16).value_or(1);
+    asked.sequence = (length_of(base) + 2 * context - 1) / (2 * context) * (2 * context);
+    asked.micro_batch = micro_of(base);
+    asked.micro_batches = 1;
+    auto out = read_by_megatron(std::move(final), asked, "NeMo RL");
+    if (adapters > 0) out.setting.model.language = {.what = ballast::trained::low_rank, .rank = adapters};
+    return out;
+  }
+
+  [[nodiscard]] imported_setting by_dtensor(std::string const& base, ballast::transformer const& model) {
+    auto const part = base + "dtensor_cfg.";
+    imported_setting out;
+    out.framework = "NeMo RL";
+    out.model = model;
+    auto& by = out.setting;
+    auto& spread = by.model.spread;
+    spread.tensor = degree_of(in_, part + "tensor_parallel_size");
+    spread.context = degree_of(in_, part + "context_parallel_size");
+    spread.sequence_parallel = spread.tensor > 1 && in_.flag(part + "sequence_parallel");
+    spread.data = ranks_of(in_, gpus_, spread.tensor * spread.context, "tensor_parallel_size x context_parallel_size") * spread.context;
+    set_fsdp(out);
+    auto const experts = degree_of(in_, part + "expert_parallel_size");
+    if (model.experts > 0) {
+      by.model.expert = experts;
+      by.model.expert_tensor = 1;
+    }
+    if (degree_of(in_, part + "dp_replicate_size") > 1)
+      out.notes.emplace_back("dp_replicate_size: states are judged as sharded over all ranks, so the memory is too low");
+    if (in_.flag(part + "cpu_offload")) by.model.moved = ballast::offload::parameters;
+    if (in_.flag(part + "activation_checkpointing")) by.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (in_.flag(part + "lora_cfg.enabled"))
+      by.model.language = {.what = ballast::trained::low_rank, .rank = in_.number(part + "lora_cfg.dim", 1, 1 << 16).value_or(8)};
+    if (spread.tensor > 1) by.model.loss.how = ballast::head_loss::kind::parallel;
+    auto const optimizer = in_.word(base + "optimizer.name", "torch.optim.AdamW");
+    if (optimizer.find("Adam") == optimizer.npos) out.notes.push_back("optimizer.name " + optimizer + " is judged as Adam");
+    by.sequence = length_of(base);
+    by.micro_batch = micro_of(base);
+    in_.ignore({part + "*"});
+    return out;
+  }
+
+  void read_batches() {
+    auto& by = out_.setting;
+    auto const pairs = in_.has_section("dpo.") || in_.has_section("rm.");
+    auto const global = in_.number("policy.train_global_batch_size", 1, 1 << 24);
+    if (asked_.micro_batches) {
+      by.micro_batches = *asked_.micro_batches;
+    } else if (global) {
+      auto const of_all = by.micro_batch * by.ranks();
+      by.micro_batches = (*global + of_all - 1) / of_all;
+    }
+    if (pairs) {
+      by.micro_batch *= 2;
+      out_.notes.emplace_back("a sample has two answers, which are two sequences of a micro-batch");
+    }
+    if (!packs("policy.")) return;
+    auto const key =
+        in_.flag("policy.sequence_packing.enabled") ? "policy.sequence_packing.train_mb_tokens" : "policy.dynamic_batching.train_mb_tokens";
+    auto const tokens = in_.has(key) && in_.word(key).find('$') == std::string::npos ? in_.number(key, 1, 1 << 30) : std::nullopt;
+    if (!tokens || asked_.sequence || asked_.micro_batch) return;
+    auto const all = by.sequence * by.micro_batch * by.micro_batches;
+    auto const both = 2 * by.model.spread.context;
+    by.sequence = (*tokens + both - 1) / both * both;
+    by.micro_batch = 1;
+    by.micro_batches = (std::max)((all + by.sequence - 1) / by.sequence, std::int64_t{1});
+    out_.notes.push_back(std::string(key) + ": a micro-batch is judged as one sequence of all its " + std::to_string(by.sequence) +
+                         " tokens, whose attention takes too long");
+  }
+
+  void read_roles(bool colocated) {
+    auto const penalty = in_.decimal_number("loss_fn.reference_policy_kl_penalty").value_or(0);
+    auto const dpo = in_.has_section("dpo.");
+    auto const& m = out_.setting.model;
+    auto const stages = static_cast<std::int64_t>(out_.setting.pipeline.stages);
+    // its parameters are in host memory, and take the place of the trained ones while it runs
+    if ((penalty > 0 && in_.has_section("grpo.")) || dpo)
+      out_.roles.push_back(
+          forward_role(in_, "reference", out_.model,
+                       {.gpus = gpus_, .tensor = m.spread.tensor, .stages = stages, .sharded = m.spread.zero == 3, .resident = false}));
+    if (auto const backend = in_.word("policy.generation.backend"); !backend.empty() && colocated) {
+      auto const part = "policy.generation." + (backend == "sglang" ? std::string("sglang_cfg.") : std::string("vllm_cfg."));
+      auto const tensor = degree_of(in_, part + "tensor_parallel_size"), cut = degree_of(in_, part + "pipeline_parallel_size");
+      if (backend == "vllm")
+        out_.roles.push_back(forward_role(in_, "rollout", out_.model, {.gpus = gpus_, .tensor = tensor, .stages = cut, .resident = false}));
+      if (auto const share = in_.word(part + "gpu_memory_utilization"); !share.empty())
+        out_.notes.push_back("gpu_memory_utilization " + share + " of " + backend + " is freed while the policy trains");
+    }
+    if (auto const teacher = in_.word("teacher.model_name"); !teacher.empty()) {
+      auto const known = asked_.find_model ? asked_.find_model(teacher) : std::nullopt;
+      if (!known)
+        out_.notes.push_back("teacher.model_name " + teacher + " is none that is known here: the memory is too low");
+      else
+        out_.roles.push_back(forward_role(
+            in_, "teacher", known->language,
+            {.gpus = gpus_,
+             .tensor = degree_of(in_, in_.flag("teacher.megatron_cfg.enabled") ? "teacher.megatron_cfg.tensor_model_parallel_size"
+                                                                               : "teacher.dtensor_cfg.tensor_parallel_size"),
+             .sharded = true,
+             .resident = false}));
+    }
+    if (in_.has_section("value.")) out_.notes.emplace_back("value: the critic is not judged, so the memory may be too low");
+  }
+
+  void ignore_rest() {
+    in_.ignore({"policy.generation.*",
+                "policy.tokenizer.*",
+                "policy.dtensor_cfg.*",
+                "policy.megatron_cfg.*",
+                "policy.optimizer.*",
+                "policy.scheduler*",
+                "policy.dynamic_batching.*",
+                "policy.sequence_packing.*",
+                "policy.hf_config_overrides*",
+                "policy.make_sequence_length_divisible_by",
+                "policy.max_grad_norm",
+                "policy.logprob_*",
+                "policy.generation_batch_size",
+                "policy.precision",
+                "policy.offload_optimizer_for_logprob",
+                "policy.refit_buffer_size_gb",
+                "policy.reward_model_cfg.*",
+                "policy.draft.*",
+                "policy.router_replay.*",
+                "policy.dtensor_cfg",
+                "policy.megatron_cfg",
+                "policy.train_micro_batch_size",
+                "grpo.*",
+                "sft.*",
+                "dpo.*",
+                "rm.*",
+                "ppo.*",
+                "distillation.*",
+                "loss_fn.*",
+                "teacher.*",
+                "teachers*",
+                "value.*",
+                "data.*",
+                "env.*",
+                "logger.*",
+                "cluster.*",
+                "checkpointing.*",
+                "data_plane.*",
+                "async_*",
+                "on_policy_distillation.*"});
+  }
+
+  setting_table in_;
+  setting_request const& asked_;
+  imported_setting out_;
+  std::int64_t gpus_ = 1;
+};
+
+constexpr std::string_view nemo_rl_keys[]{"policy."};
+
+}  // namespace
+
+constinit framework_format const nemo_rl_format{
+    .name = "NeMo RL",
+    .word = "nemo-rl",
+    .likeness =
+        [](setting_source const& in) {
+          if (in.is("flags")) return in.overrides.has_section("policy.") ? 90 : 0;
+          auto const cluster = in.table.has_section("cluster.") || in.table.has("defaults");
+          return in.has_any(nemo_rl_keys) && (cluster || in.table.has("policy.model_name")) ? 90 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return nemo_rl_importer(std::move(source), asked).read(); },
+    .write = nullptr};
+
+}  // namespace ballast_cli

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+#include "readers/setting_parts.hpp"
+
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+// volcengine/verl: words of hydra behind `verl.trainer.main_ppo` or a trainer of its SFT, and YAML of the same keys.
+
+namespace ballast_cli {
+
+namespace {
+
+class verl_importer {
+ public:
+  verl_importer(setting_source source, setting_request const& asked)
+      : in_(without_references(source.is("flags") ? merged(source.overrides, source.table) : source.table)), asked_(asked) {
+    for (auto const& word : source.commands) supervised_ = supervised_ || word.find("sft_trainer") != word.npos;
+    auto const name = source.table.has("config_name") ? source.table.word("config_name") : std::string();
+    megatron_ = name.find("megatron") != name.npos;
+    in_.ignore({"config_name", "config_path", "hydra.*", "defaults", "nproc_per_node", "nnodes", "standalone", "node_rank", "master_*",
+                "rdzv_*", "env.*", "ray*", "runtime_env*", "address", "working_dir", "no_wait", "model_engine"});
+  }
+
+  imported_setting read() {
+    gpus_ = asked_.gpus.value_or(of_nodes());
+    if (!supervised_) supervised_ = !in_.has_section("actor_rollout_ref.") && in_.has_section("data.");
+    auto out = supervised_ ? read_supervised() : read_actor();
+    ignore_rest();
+    auto passed = in_.finish("verl");
+    for (auto const& [from, to] : {std::pair{&passed.harmless, &out.passed.harmless}, std::pair{&passed.doubtful, &out.passed.doubtful},
+                                   std::pair{&passed.unknown, &out.passed.unknown}})
+      to->insert(to->end(), from->begin(), from->end());
+    require_suits(in_, out);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t of_nodes() {
+    auto const of_one = in_.number("trainer.n_gpus_per_node", 1, 1 << 16);
+    if (!of_one) return gpus_of(in_, asked_);
+    return *of_one * in_.number("trainer.nnodes", 1, 1 << 16).value_or(1);
+  }
+
+  /// What one model trains with. `base` is "actor_rollout_ref.actor." or "critic.".
+  struct places {
+    std::string base, fsdp, checkpointing, padding, fused;
+  };
+
+  [[nodiscard]] bool uses_megatron(std::string const& base) {
+    auto const strategy = in_.word(base + "strategy");
+    return strategy == "megatron" || (strategy.empty() && (megatron_ || in_.has_section(base + "megatron.")));
+  }
+
+  [[nodiscard]] std::int64_t longest() {
+    if (asked_.sequence) {
+      in_.ignore({"data.max_prompt_length", "data.max_response_length"});
+      return *asked_.sequence;
+    }
+    return in_.number("data.max_prompt_length", 1, 1 << 30).value_or(512) +
+           in_.number("data.max_response_length", 1, 1 << 30).value_or(512);
+  }
+
+  /// A model that is trained: the actor or the critic.
+  [[nodiscard]] imported_setting trained(places const& at, ballast::transformer const& model) {
+    auto const sequence = longest();
+    auto const most = (std::max)(in_.number_or(at.base + "ppo_max_token_len_per_gpu", 16384), std::int64_t{1});
+    auto const dynamic = in_.flag(at.base + "use_dynamic_bsz");
+    auto const mini = in_.number(at.base + "ppo_mini_batch_size", 1, 1 << 24)
+                          .value_or(in_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 1, 1 << 24).value_or(256));
+    auto const step = mini * in_.number("actor_rollout_ref.rollout.n", 1, 1 << 16).value_or(1);
+    auto const of_gpu = in_.number(at.base + "ppo_micro_batch_size_per_gpu", 1, 1 << 20),
+               of_all = in_.number(at.base + "ppo_micro_batch_size", 1, 1 << 20);
+    imported_setting out;
+    if (uses_megatron(at.base)) {
+      auto asked = asked_;
+      asked.model = model;
+      asked.gpus = gpus_;
+      auto keys = megatron_keys_below(in_, {at.base + "optim.override_optimizer_config.", at.base + "megatron.override_transformer_config.",
+                                            at.base + "megatron.", at.base + "megatron.override_ddp_config."});
+      if (keys.has("param_offload") || keys.has("optimizer_offload") || keys.has("grad_offload"))
+        offload_note(keys.flag("param_offload") || keys.flag("optimizer_offload") || keys.flag("grad_offload"), out);
+      keys.ignore({"use_mbridge", "vanilla_mbridge", "use_dist_checkpointing", "dist_checkpointing_*", "extra", "forward_only", "_target_",
+                   "override_mcore_model_config", "use_remove_padding", "optimizer_cpu_offload"});
+      for (auto const* const key : {"sequence_parallel", "use_distributed_optimizer", "bf16"}) add_word(keys, key, "true");
+      for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
+      auto const context = keys.number("context_parallel_size", 1, 1 << 16).value_or(1),
+                 tensor = keys.number("tensor_model_parallel_size", 1, 1 << 16).value_or(1),
+                 stages = keys.number("pipeline_model_parallel_size", 1, 1 << 16).value_or(1);
+      auto const ranks = ranks_of(in_, gpus_, tensor * context * stages, "the degrees of " + at.base + "megatron");
+      asked.sequence = dynamic && !asked_.sequence ? multiple(most * context, 2 * context) : multiple(sequence, 2 * context);
+      asked.micro_batch = asked_.micro_batch.value_or(micro_of(at, dynamic, of_gpu, of_all, ranks));
+      asked.micro_batches = 1;
+      auto notes = std::move(out.notes);
+      out = read_by_megatron(std::move(keys), asked, "verl");
+      out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
+    } else {
+      out.framework = "verl";
+      out.model = model;
+      auto& by = out.setting;
+      auto& spread = by.model.spread;
+      spread.context = degree_of(in_, at.base + "ulysses_sequence_parallel_size");
+      if (in_.has(at.fsdp + "ulysses_sequence_parallel_size")) spread.context = degree_of(in_, at.fsdp + "ulysses_sequence_parallel_size");
+      by.model.method = spread.context > 1 ? ballast::context_method::ulysses : by.model.method;
+      spread.data = ranks_of(in_, gpus_, spread.context, at.base + "ulysses_sequence_parallel_size") * spread.context;
+      set_fsdp(out);
+      read_sharding(at.fsdp, out);
+      by.sequence = dynamic && !asked_.sequence ? most * spread.context : sequence;
+      by.micro_batch = asked_.micro_batch.value_or(micro_of(at, dynamic, of_gpu, of_all, by.ranks()));
+      if (in_.flag(at.checkpointing, true)) by.recompute.what = ballast::recompute_setting::kind::uniform;
+      auto const padding_free = in_.flag(at.padding, true);
+      if (!padding_free) out.notes.emplace_back("use_remove_padding is off: rows are judged as of the longest length");
+      read_loss(at, out);
+      auto const adapters = in_.number_or("actor_rollout_ref.model.lora_rank", 0, 0);
+      if (adapters > 0 && at.base.starts_with("actor")) by.model.language = {.what = ballast::trained::low_rank, .rank = adapters};
+    }
+    auto& by = out.setting;
+    if (dynamic) {
+      by.micro_batch = asked_.micro_batch.value_or(1);
+      out.notes.push_back(at.base + "use_dynamic_bsz: a micro-batch is judged as one sequence of all its " + std::to_string(by.sequence) +
+                          " tokens, whose attention takes too long");
+    }
+    auto const tokens = dynamic && !asked_.sequence ? by.sequence : by.micro_batch * sequence;
+    auto const of_rank = (step + by.ranks() - 1) / by.ranks();  // sequences
+    by.micro_batches = asked_.micro_batches.value_or(dynamic ? (std::max)((of_rank * sequence + tokens - 1) / tokens, std::int64_t{1})
+                                                             : (of_rank + by.micro_batch - 1) / by.micro_batch);
+    return out;
+  }
+
+  [[nodiscard]] static std::int64_t multiple(std::int64_t value, std::int64_t of) { return (value + of - 1) / of * of; }
+  void offload_note(bool moved, imported_setting& out) {
+    if (moved)
+      out.notes.emplace_back(
+          "param_offload, grad_offload and optimizer_offload move states between the phases of a step: they are on the devices while the "
+          "model trains");
+  }
+  [[nodiscard]] std::int64_t micro_of(places const& at, bool dynamic, std::optional<std::int64_t> of_gpu,
+                                      std::optional<std::int64_t> of_all, std::int64_t ranks) {
+    if (asked_.micro_batch) return *asked_.micro_batch;
+    if (of_gpu) return *of_gpu;
+    if (of_all) return (std::max)(*of_all / ranks, std::int64_t{1});
+    if (dynamic) return 1;
+    throw bad_input(in_.file() + ": " + at.base + "ppo_micro_batch_size_per_gpu is missing; --micro-batch says it");
+  }
+
+  void read_sharding(std::string const& fsdp, imported_setting& out) {
+    auto& spread = out.setting.model.spread;
+    auto const size = in_.number_or(fsdp + "fsdp_size", -1, -1);
+    if (size == 1) spread.zero = 0;
+    if (size > 1 && size < spread.data)
+      out.notes.push_back("states are judged as sharded over all ranks, not over groups of " + std::to_string(size) +
+                          " (fsdp_size): the memory is too low");
+    if (!in_.flag(fsdp + "reshard_after_forward", true) && spread.zero == 3) spread.zero = 2;
+    if (in_.flag(fsdp + "offload_policy")) out.setting.model.moved = ballast::offload::parameters;
+    auto const parameters = in_.flag(fsdp + "param_offload"), states = in_.flag(fsdp + "optimizer_offload");
+    offload_note(parameters || states, out);
+    auto const dtype = in_.word(fsdp + "model_dtype", "fp32");
+    if (dtype == "bf16" || dtype == "bfloat16") out.setting.model.optimizer = ballast::optimizer_named("adam-bf16");
+    in_.ignore({fsdp + "wrap_policy.min_num_params", fsdp + "forward_prefetch", fsdp + "use_orig_params",
+                fsdp + "mixed_precision.param_dtype", fsdp + "use_torch_compile", fsdp + "strategy",
+                fsdp + "wrap_policy.transformer_layer_cls_to_wrap"});
+  }
+
+  void read_loss(places const& at, imported_setting& out) {
+    auto& loss = out.setting.model.loss.how;
+    loss = ballast::head_loss::kind::sixteen_bits;
+    if (in_.flag(at.fused)) loss = ballast::head_loss::kind::fused;
+    if (in_.flag("actor_rollout_ref.model.use_liger")) in_.ignore({"actor_rollout_ref.model.use_liger"});
+    if (in_.flag(at.base + "entropy_checkpointing") || in_.flag(at.base + "entropy_from_logits_with_chunking"))
+      out.notes.push_back(at.base + "entropy_*: the entropy's own memory is not modelled");
+  }
+
+  [[nodiscard]] imported_setting read_actor() {
+    imported_setting named;
+    take_model(in_, asked_, {"actor_rollout_ref.model.path"}, named);
+    std::string const actor = "actor_rollout_ref.actor.", model = "actor_rollout_ref.model.";
+    auto out = trained(
+        {actor, actor + "fsdp_config.", model + "enable_gradient_checkpointing", model + "use_remove_padding", model + "use_fused_kernels"},
+        named.model);
+    out.reads_images = named.reads_images;
+    read_rollout(out);
+    read_reference(out);
+    read_critic(out);
+    read_reward(out);
+    return out;
+  }
+
+  void read_rollout(imported_setting& out) {
+    std::string const rollout = "actor_rollout_ref.rollout.";
+    auto const frees = in_.flag(rollout + "free_cache_engine", true);
+    auto const engine = in_.word(rollout + "name", "vllm");
+    forward_model by{.gpus = gpus_, .tensor = degree_of(in_, rollout + "tensor_model_parallel_size"), .resident = !frees};
+    by.stages = degree_of(in_, rollout + "pipeline_model_parallel_size");
+    if (engine != "hf") out.roles.push_back(forward_role(in_, "rollout", out.model, by));
+    if (auto const share = in_.word(rollout + "gpu_memory_utilization"); !share.empty())
+      out.notes.push_back("gpu_memory_utilization " + share + " of " + engine +
+                          (frees ? " is freed while the actor trains (free_cache_engine)"
+                                 : " stays with its cache while the actor trains: the memory is too low"));
+    in_.ignore({rollout + "*"});
+  }
+
+  void read_reference(imported_setting& out) {
+    std::string const ref = "actor_rollout_ref.ref.";
+    auto const kl = in_.flag("actor_rollout_ref.actor.use_kl_loss") || in_.flag("algorithm.use_kl_in_reward");
+    auto const adapters = in_.number_or("actor_rollout_ref.model.lora_rank", 0, 0) > 0;
+    auto const megatron = uses_megatron(ref) || uses_megatron("actor_rollout_ref.actor.");
+    auto const offloads = in_.flag(ref + "fsdp_config.param_offload") || in_.flag(ref + "megatron.param_offload");
+    forward_model by{.gpus = gpus_, .sharded = !megatron, .resident = !offloads};
+    if (megatron) {
+      auto const& actor = out.setting;
+      by.tensor = in_.has(ref + "megatron.tensor_model_parallel_size") ? degree_of(in_, ref + "megatron.tensor_model_parallel_size")
+                                                                       : actor.model.spread.tensor;
+      by.stages = in_.has(ref + "megatron.pipeline_model_parallel_size") ? degree_of(in_, ref + "megatron.pipeline_model_parallel_size")
+                                                                         : static_cast<std::int64_t>(actor.pipeline.stages);
+      if (auto const experts = in_.number_or(ref + "megatron.expert_model_parallel_size", actor.model.expert);
+          out.model.experts > 0 && experts > 1)
+        out.notes.emplace_back("experts of the reference model are judged as on every rank: its memory is too high");
+    }
+    if (kl && !adapters) out.roles.push_back(forward_role(in_, "reference", out.model, by));
+    in_.ignore({ref + "*"});
+  }
+
+  void read_critic(imported_setting& out) {
+    auto const estimator = in_.word("algorithm.adv_estimator", "gae");
+    auto const used = in_.has("critic.enable") ? in_.flag("critic.enable") : estimator == "gae";
+    if (!used) {
+      in_.ignore({"critic.*"});
+      return;
+    }
+    auto model = out.model;
+    if (auto const name = in_.word("critic.model.path"); !name.empty() && asked_.find_model)
+      if (auto const known = asked_.find_model(name)) model = known->language;
+    std::string const critic = "critic.";
+    auto const moved = in_.flag("critic.model.fsdp_config.param_offload") || in_.flag("critic.fsdp.param_offload") ||
+                       in_.flag("critic.megatron.param_offload");
+    for (auto const* const key : {"ppo_micro_batch_size_per_gpu", "ppo_max_token_len_per_gpu"})  // only its states are counted
+      in_.ignore({critic + key});
+    imported_setting own;
+    auto& by = own.setting;
+    own.framework = "verl";
+    own.model = model;
+    if (uses_megatron(critic)) {
+      by.model.spread.tensor = degree_of(in_, "critic.megatron.tensor_model_parallel_size");
+      by.pipeline.stages = static_cast<std::uint64_t>(degree_of(in_, "critic.megatron.pipeline_model_parallel_size"));
+      by.model.spread.data =
+          ranks_of(in_, gpus_, by.model.spread.tensor * static_cast<std::int64_t>(by.pipeline.stages), "the degrees of critic.megatron");
+      by.model.framework = ballast::framework_named("megatron");
+      by.model.spread.zero = 1;
+    } else {
+      by.model.spread.data = gpus_;
+      set_fsdp(own);
+      read_sharding("critic.model.fsdp_config.", own);
+    }
+    require_suits(in_, own);
+    out.roles.push_back({.role = "critic", .of = std::move(own), .resident = !moved});
+    in_.ignore({"critic.*"});
+  }
+
+  void read_reward(imported_setting& out) {
+    auto const path = in_.word("reward_model.model.path");
+    auto const used = in_.flag("reward_model.enable") && !path.empty();
+    auto const moved = in_.flag("reward_model.model.fsdp_config.param_offload");
+    auto const tensor = degree_of(in_, "reward_model.rollout.tensor_model_parallel_size");
+    if (used) {
+      auto const known = asked_.find_model ? asked_.find_model(path) : std::nullopt;
+      if (known)
+        out.roles.push_back(
+            forward_role(in_, "reward", known->language, {.gpus = gpus_, .tensor = tensor, .sharded = tensor == 1, .resident = !moved}));
+      else
+        out.notes.push_back("reward_model.model.path " + path + " is none that is known here: the memory is too low");
+    }
+    in_.ignore({"reward_model.*", "custom_reward_function.*", "reward.*"});
+  }
+
+  [[nodiscard]] imported_setting read_supervised() {
+    imported_setting out;
+    out.framework = "verl";
+    take_model(in_, asked_, {"model.partial_pretrain", "model.path"}, out);
+    auto& by = out.setting;
+    auto& spread = by.model.spread;
+    auto const megatron =
+        in_.word("engine.strategy") == "megatron" || in_.word("engine") == "megatron" || in_.has("engine.tensor_model_parallel_size");
+    auto const dynamic = in_.flag("data.use_dynamic_bsz");
+    auto const most = in_.number_or("data.max_token_len_per_gpu", 8192);
+    auto const length = asked_.sequence ? *asked_.sequence : in_.number_or("data.max_length", 1024);
+    auto const local = in_.number("data.micro_batch_size_per_gpu", 1, 1 << 20);
+    auto const given = local ? local : in_.number("data.micro_batch_size", 1, 1 << 20);
+    auto const global = in_.number("data.train_batch_size", 1, 1 << 24).value_or(256);
+    auto const micro = asked_.micro_batch.value_or(dynamic ? 1 : given.value_or(4));
+    if (megatron) {
+      auto asked = asked_;
+      asked.model = out.model;
+      asked.gpus = gpus_;
+      auto keys = megatron_keys_below(in_, {"optim.override_optimizer_config.", "engine.override_transformer_config.", "engine."});
+      keys.ignore({"param_offload", "grad_offload", "optimizer_offload", "use_mbridge", "vanilla_mbridge", "dist_checkpointing_*",
+                   "use_dist_checkpointing", "strategy", "extra", "forward_only", "_target_", "dtype", "use_remove_padding"});
+      for (auto const* const key : {"sequence_parallel", "use_distributed_optimizer", "bf16"}) add_word(keys, key, "true");
+      for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
+      auto const context = keys.number("context_parallel_size", 1, 1 << 16).value_or(1);
+      asked.sequence = multiple(dynamic && !asked_.sequence ? most * context : length, 2 * context);
+      asked.micro_batch = micro;
+      asked.micro_batches = 1;
+      auto reads = out.reads_images;
+      out = read_by_megatron(std::move(keys), asked, "verl");
+      out.reads_images = reads;
+    } else {
+      auto const engine = degree_of(in_, "engine.ulysses_sequence_parallel_size"), old = degree_of(in_, "ulysses_sequence_parallel_size");
+      spread.context = (std::max)(engine, old);
+      if (spread.context > 1) by.model.method = ballast::context_method::ulysses;
+      spread.data = ranks_of(in_, gpus_, spread.context, "ulysses_sequence_parallel_size") * spread.context;
+      set_fsdp(out);
+      read_sharding(in_.has_section("engine.") ? "engine." : "model.fsdp_config.", out);
+      if (in_.flag("model.fsdp_config.cpu_offload") || in_.flag("model.fsdp_config.offload_params"))
+        by.model.moved = ballast::offload::parameters;
+      by.sequence = dynamic && !asked_.sequence ? most * spread.context : length;
+      by.micro_batch = micro;
+      if (in_.flag("model.enable_gradient_checkpointing", true)) by.recompute.what = ballast::recompute_setting::kind::uniform;
+      if (in_.flag("model.use_liger") || in_.flag("model.use_fused_kernels")) by.model.loss.how = ballast::head_loss::kind::fused;
+      if (auto const adapters = in_.number_or("model.lora_rank", 0, 0); adapters > 0)
+        by.model.language = {.what = ballast::trained::low_rank, .rank = adapters};
+    }
+    if (dynamic && !asked_.sequence)
+      out.notes.push_back("data.use_dynamic_bsz: a micro-batch is judged as one sequence of all its " +
+                          std::to_string(out.setting.sequence) + " tokens, whose attention takes too long");
+    auto const ranks = out.setting.ranks();
+    auto const of_rank = (global + ranks - 1) / ranks;
+    auto const tokens = out.setting.sequence;
+    out.setting.micro_batches =
+        asked_.micro_batches.value_or(dynamic && !asked_.sequence ? (std::max)((of_rank * length + tokens - 1) / tokens, std::int64_t{1})
+                                                                  : (of_rank + micro - 1) / micro);
+    return out;
+  }
+
+  void ignore_rest() {
+    in_.ignore({"data.*",
+                "algorithm.*",
+                "trainer.*",
+                "actor_rollout_ref.hybrid_engine",
+                "actor_rollout_ref.nccl_timeout",
+                "actor_rollout_ref.model.*",
+                "actor_rollout_ref.actor.optim.*",
+                "actor_rollout_ref.actor.checkpoint.*",
+                "actor_rollout_ref.actor.profiler.*",
+                "actor_rollout_ref.actor.policy_loss.*",
+                "actor_rollout_ref.actor.*clip*",
+                "actor_rollout_ref.actor.clip_*",
+                "actor_rollout_ref.actor.loss_*",
+                "actor_rollout_ref.actor.entropy_*",
+                "actor_rollout_ref.actor.kl_*",
+                "actor_rollout_ref.actor.grad_clip",
+                "actor_rollout_ref.actor.use_torch_compile",
+                "actor_rollout_ref.actor.ppo_epochs",
+                "actor_rollout_ref.actor.shuffle",
+                "actor_rollout_ref.actor.checkpoint",
+                "actor_rollout_ref.actor.load_weight",
+                "actor_rollout_ref.actor.data_loader_seed",
+                "actor_rollout_ref.actor.tis_*",
+                "actor_rollout_ref.actor.calculate_*",
+                "actor_rollout_ref.actor.router_replay.*",
+                "actor_rollout_ref.actor.freeze_vision_tower",
+                "global_profiler.*",
+                "transfer_queue.*",
+                "optim.*",
+                "checkpoint.*",
+                "use_remove_padding",
+                "model.*",
+                "engine.*",
+                "engine",
+                "rollout.*",
+                "async_training.*",
+                "profiler.*",
+                "ray_kwargs.*",
+                "critic.*",
+                "actor_rollout_ref.rollout"});
+  }
+
+  setting_table in_;
+  setting_request const& asked_;
+  bool supervised_ = false, megatron_ = false;
+  std::int64_t gpus_ = 1;
+};
+
+constexpr std::string_view verl_keys[]{"actor_rollout_ref."};
+
+}  // namespace
+
+constinit framework_format const verl_format{
+    .name = "verl",
+    .word = "verl",
+    .likeness =
+        [](setting_source const& in) {
+          for (auto const& word : in.commands)
+            if (word.find("verl.trainer") != word.npos || word.find("main_ppo") != word.npos) return 100;
+          if (in.is("flags")) return in.overrides.has_section("actor_rollout_ref.") ? 90 : 0;
+          return in.has_any(verl_keys) ? 90 : 0;
+        },
+    .read = [](setting_source source, setting_request const& asked) { return verl_importer(std::move(source), asked).read(); },
+    .write = nullptr};
+
+}  // namespace ballast_cli
