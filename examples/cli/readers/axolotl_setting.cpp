@@ -29,8 +29,8 @@ class axolotl_importer {
     if (auto const all = in_.number("batch_size"); all && !in_.has("gradient_accumulation_steps") && !asked_.micro_batches)
       out_.setting.micro_batches = (std::max)(*all / out_.setting.micro_batch, std::int64_t{1});
     read_adapter();
-    if (switched_on(in_, "gradient_checkpointing", false, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
-    if (switched_on(in_, "activation_offloading", false, out_)) note("activation_offloading is not modelled: the memory is too high");
+    if (flag_or_word(in_, "gradient_checkpointing", false, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (flag_or_word(in_, "activation_offloading", false, out_)) note("activation_offloading is not modelled: the memory is too high");
     set_attention(in_.word("attn_implementation", in_.flag("eager_attention") ? "eager" : ""), out_);
     read_kernels();
     trainer_setting by;
@@ -90,7 +90,7 @@ class axolotl_importer {
       m.loss = {.how = ballast::head_loss::kind::chunked, .chunks = in_.number_or("chunked_cross_entropy_num_chunks", 8)};
     if (in_.flag("unsloth_cross_entropy_loss")) note("Unsloth's kernels are not modelled: the memory is too high");
     if (in_.flag("tiled_mlp")) note("tiled_mlp is not modelled: the memory is too high");
-    if (switched_on(in_, "torch_compile", false, out_)) out_.time.rates.family = ballast::kernel_family::compiled;
+    if (flag_or_word(in_, "torch_compile", false, out_)) out_.time.rates.family = ballast::kernel_family::compiled;
     if (in_.flag("fp8")) note("fp8 is not modelled: the time is too long");
     if (in_.flag("quantize_moe_experts")) note("experts in 4 bits count only with load_in_4bit: the memory may be too high");
     if (!in_.list("unfrozen_parameters").empty())

@@ -33,7 +33,7 @@ class llamafactory_importer {
     take_batches(in_, asked_, "per_device_train_batch_size", 8, "gradient_accumulation_steps", 1, out_);
     read_tuner();
     auto& m = out_.setting.model;
-    if (switched_on(in_, "disable_gradient_checkpointing", false, out_)) out_.setting.recompute = {};
+    if (flag_or_word(in_, "disable_gradient_checkpointing", false, out_)) out_.setting.recompute = {};
     set_attention(in_.word("flash_attn", "auto"), out_);
     if (in_.flag("enable_liger_kernel")) m.loss.how = ballast::head_loss::kind::fused;
     if (in_.flag("use_unsloth") || in_.flag("use_unsloth_gc"))
@@ -61,7 +61,7 @@ class llamafactory_importer {
     if (in_.flag("fp8")) note("fp8 is not modelled: the time is too long");
     if (in_.flag("packing") || in_.flag("neat_packing")) note("packed samples are judged as whole sequences of cutoff_len");
     for (auto const* const key : {"use_kt", "mixture_of_depths", "use_llama_pro"})
-      if (switched_on(in_, key, false, out_)) note(std::string(key) + " is not modelled");
+      if (flag_or_word(in_, key, false, out_)) note(std::string(key) + " is not modelled");
     ignore_trainer_keys(in_);
     in_.ignore({"template",
                 "dataset*",
@@ -252,7 +252,7 @@ class llamafactory_importer {
     auto const how = in_.word("dist_config.name", "none");
     if (how == "fsdp2" || how == "fsdpturbo") with.shards = 3;
     if (how == "deepspeed") with.deepspeed = in_.word("dist_config.config_file");
-    if (switched_on(in_, "enable_activation_checkpointing", true, out_)) by.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (flag_or_word(in_, "enable_activation_checkpointing", true, out_)) by.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.word("kernel_config.name").find("liger") != std::string::npos) m.loss.how = ballast::head_loss::kind::fused;
     with.optimizer = in_.word("optim_config.name", "adamw_torch");
     set_attention(in_.word("flash_attn", "auto"), out_);
@@ -310,7 +310,7 @@ class llamafactory_importer {
   return out;
 }
 
-constexpr std::string_view own_keys[]{"finetuning_type", "dist_config.", "export_dir", "infer_backend"};
+constexpr std::string_view llamafactory_keys[]{"finetuning_type", "dist_config.", "export_dir", "infer_backend"};
 
 }  // namespace
 
@@ -323,8 +323,10 @@ constinit framework_format const llamafactory_format{
           if (!in.is("yaml") && !in.is("json")) return 0;
           auto const has = [&](char const* key) { return in.table.has(key); };
           auto const v1 = has("model_class") && (has("train_dataset") || has("sample_backend"));
-          return in.has_any(own_keys) || v1 || (has("stage") && has("cutoff_len")) || (has("template") && has("model_name_or_path")) ? 40
-                                                                                                                                     : 0;
+          return in.has_any(llamafactory_keys) || v1 || (has("stage") && has("cutoff_len")) ||
+                         (has("template") && has("model_name_or_path"))
+                     ? 40
+                     : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return llamafactory_importer(source.table, asked).read(); },
     .write = llamafactory_yaml};

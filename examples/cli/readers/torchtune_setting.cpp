@@ -17,16 +17,16 @@ namespace ballast_cli {
 namespace {
 
 /// The last part of a path of Python.
-[[nodiscard]] std::string last_part(std::string const& path) { return path.substr(path.rfind('.') + 1); }
+[[nodiscard]] std::string name_of_path(std::string const& path) { return path.substr(path.rfind('.') + 1); }
 
-[[nodiscard]] std::string lower(std::string text) {
+[[nodiscard]] std::string in_lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return text;
 }
 
 /// Names of a model that torchtune builds, as presets and hubs spell them: llama3_1_8b is llama-3.1-8b.
-[[nodiscard]] std::vector<std::string> model_names(std::string name) {
+[[nodiscard]] std::vector<std::string> builder_names(std::string name) {
   for (std::string_view const ending : {"_instruct", "_base"})
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
   auto out = name;
@@ -61,7 +61,7 @@ class torchtune_importer {
     begin_eager(out_);
     auto& by = out_.setting;
     auto& m = by.model;
-    auto builder = last_part(in_.word("model._component_", in_.word("policy_model._component_")));
+    auto builder = name_of_path(in_.word("model._component_", in_.word("policy_model._component_")));
     auto const quantised = builder.starts_with("qlora_");
     auto const adapts = quantised || builder.starts_with("lora_") || builder.starts_with("dora_");
     if (adapts) builder.erase(0, builder.find('_') + 1);
@@ -80,7 +80,7 @@ class torchtune_importer {
     read_states();
     if (in_.flag("enable_activation_checkpointing")) by.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.flag("enable_activation_offloading")) note("enable_activation_offloading is not modelled: the memory is too high");
-    if (switched_on(in_, "compile", false, out_)) out_.time.rates.family = ballast::kernel_family::compiled;
+    if (flag_or_word(in_, "compile", false, out_)) out_.time.rates.family = ballast::kernel_family::compiled;
     read_loss();
     if (!in_.word("quantizer._component_").empty()) note("quantisation-aware training is judged as training: the memory is too low");
     in_.ignore({"output_dir",
@@ -156,7 +156,7 @@ class torchtune_importer {
       out_.model = *asked_.model;
       return;
     }
-    auto names = model_names(builder);
+    auto names = builder_names(builder);
     if (auto folder = in_.word_or_none("checkpointer.checkpoint_dir"); !folder.empty()) {
       while (folder.ends_with('/')) folder.pop_back();
       names.push_back(folder.substr(folder.rfind('/') + 1));
@@ -183,7 +183,7 @@ class torchtune_importer {
     auto const halves = in_.word("dtype", "bf16") != "fp32";
     if (!halves) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and dtype is fp32";
     m.optimizer = ballast::optimizer_named(halves ? "adam-bf16" : "adam-fp32");
-    set_optimizer(lower(last_part(in_.word("optimizer._component_"))), "optimizer._component_", out_);
+    set_optimizer(in_lower_case(name_of_path(in_.word("optimizer._component_"))), "optimizer._component_", out_);
     if (in_.flag("optimizer_in_bwd")) note("optimizer_in_bwd frees each gradient at once, which is not modelled: the memory is too high");
     if (out_.setting.gpus() == 1) return;
     m.spread.zero = in_.flag("fsdp_reshard_after_forward", true) ? 3 : 2;
@@ -193,7 +193,7 @@ class torchtune_importer {
   }
 
   void read_loss() {
-    auto const loss = last_part(in_.word("loss._component_"));
+    auto const loss = name_of_path(in_.word("loss._component_"));
     auto& head = out_.setting.model.loss;
     if (loss == "LinearCrossEntropyLoss" || loss.find("Chunked") != loss.npos)
       head = {.how = ballast::head_loss::kind::chunked, .chunks = in_.number_or("loss.num_output_chunks", 8)};

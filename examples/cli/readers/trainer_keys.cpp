@@ -14,7 +14,7 @@ namespace ballast_cli {
 
 namespace {
 
-[[nodiscard]] bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+[[nodiscard]] bool has_part(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 }  // namespace
 
@@ -82,7 +82,7 @@ std::string take_precision(setting_table& table, std::string const& otherwise) {
   return bf16 ? "fp32" : otherwise;
 }
 
-bool switched_on(setting_table& table, std::string_view key, bool otherwise, imported_setting& out) {
+bool flag_or_word(setting_table& table, std::string_view key, bool otherwise, imported_setting& out) {
   auto const word = table.word_or_none(key);
   auto const plain = word.empty() || word == "true" || word == "True" || word == "1" || word == "yes" || word == "false" ||
                      word == "False" || word == "0" || word == "no" || word == "null" || word == "None" || word == "~";
@@ -131,7 +131,7 @@ void take_fsdp(setting_table& table, trainer_setting& by, imported_setting& out)
 
 void set_optimizer(std::string const& word, std::string const& key, imported_setting& out) {
   auto& optimizer = out.setting.model.optimizer;
-  auto const is = [&](std::string_view part) { return contains(word, part); };
+  auto const is = [&](std::string_view part) { return has_part(word, part); };
   auto const moments = optimizer.name == "adam-bf16" ? 4 : 8;  // of Adam
   auto const note = [&](std::string const& what) { out.notes.push_back(key + " " + printable(word) + " " + what); };
   if (is("paged")) note("may move states to host memory, which is not modelled: the memory may be too high");
@@ -185,7 +185,7 @@ void set_adapters(std::int64_t rank, std::vector<std::string> const& targets, bo
 
 void set_attention(std::string const& name, imported_setting& out) {
   if (name == "eager" || name == "disabled") out.setting.model.attention = ballast::attention_kernel::stored_scores;
-  if (contains(name, "flash_attention_3") || contains(name, "fa3") || contains(name, "flash-attn3"))
+  if (has_part(name, "flash_attention_3") || has_part(name, "fa3") || has_part(name, "flash-attn3"))
     out.time.attention = ballast::attention_library::flash3;
 }
 

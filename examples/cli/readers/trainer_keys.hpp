@@ -57,7 +57,7 @@ void take_batches(setting_table& table, setting_request const& asked, std::strin
 /// FSDP's keys fsdp, fsdp_config.* and fsdp_version.
 void take_fsdp(setting_table& table, trainer_setting& by, imported_setting& out);
 /// A key that is true, false, or another word, which is true and comes with a note.
-[[nodiscard]] bool switched_on(setting_table& table, std::string_view key, bool otherwise, imported_setting& out);
+[[nodiscard]] bool flag_or_word(setting_table& table, std::string_view key, bool otherwise, imported_setting& out);
 
 /// Sets what holds the states: a file of DeepSpeed, FSDP or neither. Before it, ranks, batches and adapters must be set.
 void set_states(setting_table& table, setting_request const& asked, trainer_setting const& by, imported_setting& out);

@@ -11,19 +11,19 @@
 #include <utility>
 #include <vector>
 
-// huggingface/trl: YAML or flags of `trl sft` and the other trainers, and of programs that use them; and flags of programs that use the
+// huggingface/trl: YAML or flags of `trl sft` and the other trl_trainers, and of programs that use them; and flags of programs that use the
 // trainer of huggingface/transformers alone, such as run_clm.py.
 
 namespace ballast_cli {
 
 namespace {
 
-constexpr std::string_view trainers[]{"sft", "dpo",        "grpo", "kto", "reward", "rloo",    "orpo", "cpo",
-                                      "ppo", "online_dpo", "gkd",  "bco", "prm",    "nash_md", "xpo",  "distillation"};
+constexpr std::string_view trl_trainers[]{"sft", "dpo",        "grpo", "kto", "reward", "rloo",    "orpo", "cpo",
+                                          "ppo", "online_dpo", "gkd",  "bco", "prm",    "nash_md", "xpo",  "distillation"};
 
-/// Which of the trainers a command calls; none: "".
+/// Which of the trl_trainers a command calls; none: "".
 [[nodiscard]] std::string_view trainer_of(setting_source const& in) {
-  for (auto const name : trainers)
+  for (auto const name : trl_trainers)
     for (auto const& command : in.commands) {
       auto const slash = command.rfind('/');
       auto const last = slash == command.npos ? command : command.substr(slash + 1);
@@ -54,7 +54,7 @@ class trl_importer {
     read_adapters();
     auto const dtype = in_.word("dtype", in_.word("torch_dtype", in_.word("model_init_kwargs.dtype", "float32")));
     by.halves = dtype == "bfloat16" || dtype == "float16" || dtype == "auto";
-    if (switched_on(in_, "gradient_checkpointing", trl_, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+    if (flag_or_word(in_, "gradient_checkpointing", trl_, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.flag("activation_offloading")) note("activation_offloading is not modelled: the memory is too high");
     if (in_.flag("use_liger_kernel") || in_.flag("use_liger_loss") || in_.flag("use_liger"))
       out_.setting.model.loss.how = ballast::head_loss::kind::fused;
@@ -254,9 +254,9 @@ class trl_importer {
   return out;
 }
 
-constexpr std::string_view shared_keys[]{"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate",
-                                         "per_gpu_train_batch_size"};
-constexpr std::string_view own_keys[]{
+constexpr std::string_view transformers_keys[]{"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
+                                               "learning_rate", "per_gpu_train_batch_size"};
+constexpr std::string_view trl_keys[]{
     "dataset_name",        "use_peft",          "max_seq_length",   "lora_r", "dataset_mixer", "max_completion_length", "num_generations",
     "lora_target_modules", "accelerate_config", "max_prompt_length"};
 
@@ -273,7 +273,7 @@ constinit framework_format const trl_format{
           if (in.is("flags") && in.calls("swift")) return 0;
           if (in.is("flags")) return in.calls("trl") && called ? 100 : called && names_model(in) ? 50 : 0;
           if (!in.is("yaml") && !in.is("json")) return 0;
-          return names_model(in) && in.has_any(shared_keys) && in.has_any(own_keys) ? 30 : 0;
+          return names_model(in) && in.has_any(transformers_keys) && in.has_any(trl_keys) ? 30 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return trl_importer(source, asked, true).read(); },
     .write = trl_yaml};
@@ -281,7 +281,7 @@ constinit framework_format const trl_format{
 constinit framework_format const transformers_format{
     .name = "Transformers",
     .word = "transformers",
-    .likeness = [](setting_source const& in) { return !in.is("toml") && names_model(in) && in.has_any(shared_keys) ? 20 : 0; },
+    .likeness = [](setting_source const& in) { return !in.is("toml") && names_model(in) && in.has_any(transformers_keys) ? 20 : 0; },
     .read = [](setting_source source, setting_request const& asked) { return trl_importer(source, asked, false).read(); },
     .write = nullptr};
 
