@@ -651,8 +651,25 @@ TEST_CASE("framework_setting: a functional test of Megatron-LM is read as the fl
              "--vocab-size 32000 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*5|(t)*7L'") == 32'000);
   CHECK(same("  --vocab-size: 32000\n  --recompute-granularity: selective\n  --recompute-modules: [mlp layernorm]\nBEFORE: a && b\n",
              "--vocab-size 32000 --recompute-granularity selective --recompute-modules mlp layernorm") == 32'000);
-  CHECK(refused(test + "  --recompute-modules: &a [mlp]\n", "model_config.yaml", asked) ==
-        "model_config.yaml: YAML with anchors is not read");
+}
+
+TEST_CASE("framework_setting: YAML with anchors is what it stands for, and no small text becomes a huge one") {
+  setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8};
+  auto const plain = read("tensor_model_parallel_size: 2\nseq_length: 4096\nmicro_batch_size: 2\nbf16: true\n", "a.yaml", asked);
+  auto const named = read(
+      "seq_length: &n 4096\nmicro_batch_size: 2\ntensor_model_parallel_size: 2\nbf16: &yes true\nuse_flash_attn: *yes\n", "a.yaml", asked);
+  CHECK(named.setting == plain.setting);
+  auto const taken = read(
+      "x_log: &base {tensor_model_parallel_size: 2, seq_length: 1024}\n<<: *base\nseq_length: 4096\nmicro_batch_size: 2\n"
+      "bf16: true\n",
+      "a.yaml", asked);  // its own keys replace those that it takes
+  CHECK(taken.setting == plain.setting);
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x]\n";
+  for (int k = 1; k < 12; ++k) {
+    auto const n = std::to_string(k), of = "*a" + std::to_string(k - 1);
+    bomb += "a" + n + ": &a" + n + " [" + of + ", " + of + ", " + of + ", " + of + "]\n";
+  }
+  CHECK(refused(bomb + "micro_batch_size: 1\n", "a.yaml", asked) == "a.yaml: this is larger or deeper than any setting");
 }
 
 TEST_CASE("framework_setting: malformed files give one sentence with file and line or key") {
@@ -678,7 +695,6 @@ TEST_CASE("framework_setting: malformed files give one sentence with file and li
       {"# " + std::string(70, '.') + "\n[training]\nseq_len = 1.5 # \xc3\xa9", "a.toml", "a.toml:3: training.seq_len = 1.5 must"},
       {"a: [1", "a.yaml", "a.yaml:"},
       {"- 1\n- 2", "a.yaml", "a.yaml: not a YAML mapping"},
-      {"a: &x 1\nb: *x\n", "a.yaml", "a.yaml: YAML with anchors is not read"},
       {"micro_batch_size: 1\nseq_length: many\n", "a.yaml", "a.yaml:2: seq_length = many must be a whole number"},
       {"x 'y", "a.sh", "a.sh:1: a quote is opened and never closed"},
       {"A=(\n--b", "a.sh", "a.sh:1: the array A is not closed"},

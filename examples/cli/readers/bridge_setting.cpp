@@ -185,7 +185,7 @@ void ignore_core_keys(setting_table& keys) {
       asked.model = known->language;
       images = known->reads_images;
     }
-  auto const shaped = keys.has("num_layers") && keys.has("hidden_size") && (keys.has("vocab_size") || keys.has("padded_vocab_size"));
+  auto const shaped = keys.has("num_layers") && keys.has("hidden_size");
   if (!asked.model && !shaped)
     throw bad_input(keys.file() + ": the setting does not hold the shape of the model" +
                     (name.empty() ? "" : ", and " + printable(name) + " is none that is known here") + "; --model names it");

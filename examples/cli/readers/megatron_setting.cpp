@@ -235,6 +235,10 @@ class megatron_importer {
     note_flag("moe_paged_stash", "the memory is too high");
   }
 
+  [[nodiscard]] std::int64_t required_micro_batch() {
+    if (auto const value = in_.number("micro_batch_size")) return *value;
+    throw bad_input(in_.file() + ": micro_batch_size is missing; --micro-batch says it too");
+  }
   void read_batches() {
     auto& by = out_.setting;
     auto length = swift_ ? in_.number("packing_length") : in_.number("seq_length");
@@ -249,9 +253,7 @@ class megatron_importer {
     if (by.model.spread.context > 1 && by.sequence % both != 0)
       throw bad_input(in_.file() + ": a sequence of " + std::to_string(by.sequence) +
                       " tokens is no multiple of twice the context-parallel degree, " + std::to_string(both));
-    by.micro_batch = asked_.micro_batch ? *asked_.micro_batch
-                     : swift_           ? in_.number_or("micro_batch_size", 1)
-                                        : in_.required("micro_batch_size");
+    by.micro_batch = asked_.micro_batch ? *asked_.micro_batch : swift_ ? in_.number_or("micro_batch_size", 1) : required_micro_batch();
     in_.ignore({"micro_batch_size"});
     auto const otherwise = swift_ ? 16 : by.micro_batch * by.ranks();
     auto const global = in_.number_or("global_batch_size", otherwise);

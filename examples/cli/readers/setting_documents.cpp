@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -66,10 +67,43 @@ void add_json(setting_table& table, nlohmann::json const& value, std::string con
   return out;
 }
 
+/// Counts what a document holds with its aliases in place, which could make a small text a huge one.
+void count_yaml(YAML::Node const& node, std::size_t& left, int depth, std::string const& name) {
+  if (left == 0 || depth == 0) throw bad_input(name + ": this is larger or deeper than any setting");
+  --left;
+  if (node.IsMap())
+    for (auto const& pair : node) count_yaml(pair.second, left, depth - 1, name);
+  if (node.IsSequence())
+    for (auto const& element : node) count_yaml(element, left, depth - 1, name);
+}
+
+using yaml_pairs = std::vector<std::pair<YAML::Node, YAML::Node>>;
+/// The keys and values of a map; those that it takes from others by `<<` are behind its own, which replace them.
+[[nodiscard]] yaml_pairs pairs_of(YAML::Node const& map, std::string const& name) {
+  yaml_pairs own, taken;
+  for (auto const& pair : map) {
+    if (!pair.first.IsScalar()) throw bad_input(name + ":" + std::to_string(pair.first.Mark().line + 1) + ": a key is not a word");
+    if (pair.first.Scalar() != "<<") {
+      own.emplace_back(pair.first, pair.second);
+      continue;
+    }
+    auto const take = [&](YAML::Node const& from) {
+      for (auto& other : pairs_of(from, name)) taken.push_back(std::move(other));
+    };
+    if (pair.second.IsMap()) take(pair.second);
+    if (pair.second.IsSequence())
+      for (auto const& element : pair.second) take(element);
+  }
+  std::set<std::string> keys;
+  for (auto const& pair : own) keys.insert(pair.first.Scalar());
+  for (auto const& pair : taken)
+    if (keys.insert(pair.first.Scalar()).second) own.push_back(pair);
+  return own;
+}
+
 void add_yaml(setting_table& table, YAML::Node const& node, std::string const& section, std::string const& name) {
-  for (auto const& pair : node) {
+  for (auto const& pair : pairs_of(node, name)) {
     auto const place = name + ":" + std::to_string(pair.first.Mark().line + 1);
-    if (!pair.first.IsScalar()) throw bad_input(place + ": a key is not a word");
     auto key = pair.first.Scalar();
     key.erase(0, key.find_first_not_of('-'));  // flags may be keys
     std::replace(key.begin(), key.end(), '-', '_');
@@ -112,16 +146,6 @@ void add_sections(setting_table& table, YAML::Node const& node, std::string cons
     if (function.Scalar() == "squaredrelu") flag("squared_relu");
   }
   if (auto const groups = model["num_query_groups"]; groups && !groups.IsNull()) flag("group_query_attention");
-}
-
-/// Whether a node of YAML has a name, as in `&name`.
-[[nodiscard]] bool has_anchor(std::string_view text) {
-  constexpr std::string_view blanks = " \t\n[,";
-  for (auto at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
-    auto const begins = at == 0 || blanks.find(text[at - 1]) != blanks.npos;
-    if (begins && at + 1 < text.size() && text[at + 1] != '&' && blanks.find(text[at + 1]) == blanks.npos) return true;
-  }
-  return false;
 }
 
 /// Whether a document is deeper than any setting; readers of documents recurse. Aliases could make a small text a huge document.
@@ -210,10 +234,11 @@ setting_table read_json_setting(std::string_view text, std::string const& name) 
 
 setting_table read_yaml_setting(std::string_view text, std::string const& name) {
   require_plain(text, name);
-  if (has_anchor(text)) throw bad_input(name + ": YAML with anchors is not read");
   try {
     auto const node = YAML::Load(std::string(text));
     if (!node.IsMap()) throw bad_input(name + ": not a YAML mapping");
+    std::size_t most = std::size_t{1} << 16;
+    count_yaml(node, most, 64, name);
     setting_table table(name);
     if (auto const flags = node["MODEL_ARGS"]; flags && flags.IsMap()) {  // a functional test of Megatron-LM
       add_yaml(table, last_of_each(flags), {}, name);
