@@ -201,7 +201,7 @@ TEST_CASE("plan takes several measures of any form, and check finds its folder v
   CHECK(page.find("packs hold") != std::string::npos);
 }
 
-TEST_CASE("plan gives ranks nearly the same of each measure, as pack --ranks does not", "[cli]") {
+TEST_CASE("plan gives ranks nearly the same of each measure, which a plan by cost alone does not", "[cli]") {
   scratch const in;
   ballast::splitmix64 draw(8);
   std::string text;  // six samples in ten are text alone, and only the tokens fill a pack
@@ -211,9 +211,7 @@ TEST_CASE("plan gives ranks nearly the same of each measure, as pack --ranks doe
   }
   in.file("f", text);
   auto const plan = nlohmann::json::parse(in.ballast("plan f --columns 1,2 --capacity 16384,16384 --ranks 8 --json").out);
-  auto const pack = nlohmann::json::parse(in.ballast("pack f --columns 1,2 --capacity 16384,16384 --ranks 8 --json").out);
-  CHECK(pack["rank_dist"][0] > 0.05);
-  CHECK(plan["dist"][0] < pack["rank_dist"][0].get<double>() / 2);
+  CHECK(plan["dist"][0] < 0.02);
   CHECK(plan["dist"][1] < 0.01);
   CHECK(plan["usual"]["dist"][0] > 0.25);
   CHECK(plan["idle"] < 0.03);

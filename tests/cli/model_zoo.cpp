@@ -580,7 +580,10 @@ TEST_CASE("model_zoo: the defaults of every class are a model, and `ballast mode
     auto const name = names.substr(from, to - from);
     CAPTURE(name);
     auto const needs = name == "deepseek" || name == "deepseek_v2" || name == "dots1";  // classes without this default
-    auto const shape = read(("\"model_type\": \"" + name + "\"" + (needs ? ", \"num_experts_per_tok\": 2" : "")).c_str());
+    auto const more = needs                  ? ", \"num_experts_per_tok\": 2"
+                      : name == "nemotron_h" ? ", \"hybrid_override_pattern\": \"M-M*\", \"num_hidden_layers\": 4"
+                                             : "";
+    auto const shape = read(("\"model_type\": \"" + name + "\"" + more).c_str());
     CHECK(parameters(shape.language) > 0);
     from = to + 2;
   }

@@ -193,7 +193,7 @@ TEST_CASE("chunkflow: nothing to train, more ranks than chains, misuse") {
   CHECK(refusal([] { return plan_iteration(lengths{20}, {}, by_token); }) == "size = 0 must be positive");
   CHECK(refusal([] { return plan_iteration(lengths{20}, {.chunk_size = 8, .ranks = 0}, by_token); }) != "accepted");
   CHECK(refusal([] { return ballast::chunkflow::token_bytes(ballast::transformer_preset("deepseek-v3"), {}); }) ==
-        "the model has latent or linear attention: keys and values are not what later chunks need");
+        "the model has latent or linear attention, or state spaces: keys and values are not what later chunks need");
 }
 
 }  // namespace test_methods_chunkflow
