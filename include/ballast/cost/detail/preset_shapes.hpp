@@ -115,12 +115,12 @@ namespace detail {
           .ffn_bias = true,
           .norm_bias = true};
 }
-/// InternViT for tiles of 448 x 448 pixels: the small one has LayerNorms and biases, the large one RMSNorms, also of queries and keys.
-[[nodiscard]] constexpr vision_transformer internvit_tower(std::int64_t layers, std::int64_t hidden, std::int64_t heads, bool small) {
+/// InternViT for tiles of 448 x 448 pixels: the plain one has LayerNorms and biases, the large one RMSNorms, also of queries and keys.
+[[nodiscard]] constexpr vision_transformer internvit_tower(std::int64_t layers, std::int64_t hidden, std::int64_t heads, bool plain) {
   auto body = encoder_shape(layers, hidden, heads, 4 * hidden, 1025);
-  body.qkv_bias = body.norm_bias = small;
+  body.qkv_bias = body.norm_bias = plain;
   body.final_norm = false;
-  body.qk_norm = small ? 0 : 2 * hidden;
+  body.qk_norm = plain ? 0 : 2 * hidden;
   body.layer_scale = true;
   return {.body = body};
 }
