@@ -223,4 +223,14 @@ TEST_CASE("argument_lines: words behind a program of Python override keys of its
   CHECK(of(script, "flag").empty());
 }
 
+TEST_CASE("argument_lines: a here-document that is read into a variable holds the words of a command") {
+  auto const lines = read_argument_lines(
+      "read -r -d '' words <<EOF\nopenrlhf.cli.train_sft \\\n  --data.max_len 2048 \\\n  --ds.zero_stage 2\nEOF\n"
+      "if [[ ${1} != \"slurm\" ]]; then\n  deepspeed --module $words\nfi\n",
+      "run.sh");
+  auto flags = lines.flags;
+  CHECK(flags.number("data.max_len") == 2048);
+  CHECK(flags.number("ds.zero_stage") == 2);
+}
+
 }  // namespace test_cli_argument_lines

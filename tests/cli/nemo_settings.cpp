@@ -36,7 +36,7 @@ setting_request request(std::optional<std::int64_t> gpus = {}) {
            "    enabled: false\n    activation_checkpointing: false\n    tensor_model_parallel_size: 1\n"
            "    pipeline_model_parallel_size: 1\n    context_parallel_size: 1\n    recompute_granularity: full\n"
            "  sequence_packing:\n    enabled: false\n"
-           "    train_mb_tokens: ${mul:${policy.max_total_sequence_length}, ${policy.train_micro_batch_size}}\n"
+           "    train_mb_tokens: ${mul:${..max_total_sequence_length}, ${policy.train_micro_batch_size}}\n"
            "cluster:\n  gpus_per_node: 8\n  num_nodes: 1\n";
   };
   return out;

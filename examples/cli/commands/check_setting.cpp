@@ -33,9 +33,10 @@ namespace ballast_cli {
 
 namespace {
 
-/// Where a file is that a setting names: as it is named, or from a folder in which the setting is.
-[[nodiscard]] std::optional<std::string> found_beside(std::string const& setting, std::string const& named) {
+/// Where a file is that a setting names: as it is named, or from a folder in which the setting is, where a variable may stand for that.
+[[nodiscard]] std::optional<std::string> found_beside(std::string const& setting, std::string named) {
   std::error_code error;
+  if (named.starts_with('$')) named.erase(0, named.find('/') + 1);
   if (std::filesystem::is_regular_file(named, error)) return named;
   auto folder = std::filesystem::path(setting).parent_path();
   for (auto left = 5; left > 0 && std::filesystem::path(named).is_relative(); --left, folder /= "..")

@@ -41,6 +41,9 @@ void set_global_batch(setting_table const& table, ballast::training_setting& by,
 void require_suits(setting_table const& table, imported_setting const& out) {
   if (out.setting.micro_batches > 1 << 20) throw bad_input(table.file() + ": more than 2^20 micro-batches of a rank in a step");
   if (out.setting.gpus() > std::int64_t{1} << 24) throw bad_input(table.file() + ": more than 2^24 devices");
+  if (out.setting.model.expert > 1 && out.model.experts == 0)  // before what else does not suit
+    throw bad_input(table.file() + ": expert = " + std::to_string(out.setting.model.expert) +
+                    " needs a model with experts; --model names it");
   try {
     require_valid(out.setting, out.model);
   } catch (ballast::invalid_input const& e) {

@@ -234,7 +234,7 @@ void add_jamba(transformer& model, config_fields& in) {
     return std::pair(n, at);
   };
   auto const [n, at] = every("attn_layer_period", 8, "attn_layer_offset", 4);
-  set_mixers(model, in, "*M", [&, n = n, at = at](std::int64_t l) { return l % n == at ? '*' : 'M'; });
+  set_mixers(model, in, "*M", [period = n, offset = at](std::int64_t l) { return l % period == offset ? '*' : 'M'; });
   auto const [m, first] = every("expert_layer_period", 2, "expert_layer_offset", 1);
   model.experts = in.number({"num_experts", "num_local_experts"}, 16);
   if (model.experts <= 1) {  // one expert is a dense block

@@ -11,7 +11,7 @@ namespace ballast_cli {
 
 namespace {
 
-constexpr std::size_t header_size = 34;
+constexpr std::size_t index_header_size = 34;
 constexpr std::int64_t token_bytes[] = {1, 1, 2, 4, 8, 8, 4, 2};  // by the code of the token's type, from 1
 
 template <class Integer>
@@ -29,7 +29,7 @@ struct megatron_index {
 
   megatron_index(std::string_view bytes, std::string const& name) {
     auto const refuse = [&](std::string const& why) { throw bad_input(name + ": " + why); };
-    if (bytes.size() < header_size) refuse("the header of Megatron's index ends early, the file is truncated");
+    if (bytes.size() < index_header_size) refuse("the header of Megatron's index ends early, the file is truncated");
     if (auto const version = little_endian<std::uint64_t>(bytes, 9); version != 1)
       refuse("is of version " + std::to_string(version) + " of Megatron's index, and version 1 is read");
     auto const code = little_endian<std::uint8_t>(bytes, 17);
@@ -37,7 +37,7 @@ struct megatron_index {
       refuse("names token type " + std::to_string(code) + ", and those of Megatron are 1 to 8; the file is damaged");
     item = token_bytes[code - 1];
     auto const said = little_endian<std::uint64_t>(bytes, 18), ends = little_endian<std::uint64_t>(bytes, 26);
-    auto const data = bytes.substr(header_size);
+    auto const data = bytes.substr(index_header_size);
     auto const announced = "the header announces " + std::to_string(said) + " sequences and " + std::to_string(ends) +
                            " ends of documents, and " + std::to_string(data.size()) + " bytes follow, ";
     if (said > data.size() / 12 || ends > (data.size() - 12 * said) / 8) refuse(announced + "too few; the file is truncated");

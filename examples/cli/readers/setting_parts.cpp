@@ -25,7 +25,8 @@ namespace {
 /// What one reference means; nothing if the table does not say it.
 class reference_reader {
  public:
-  explicit reference_reader(setting_table const& table) : table_(table) {}
+  /// `key` is whose value refers to others: "..x" is a key of the section around its own.
+  reference_reader(setting_table const& table, std::string key) : table_(table), key_(std::move(key)) {}
 
   [[nodiscard]] std::optional<std::vector<std::string>> read(std::string_view word) {
     if (!word.starts_with("${") || !word.ends_with("}") || depth_ > 8) return std::nullopt;
@@ -37,10 +38,19 @@ class reference_reader {
 
  private:
   [[nodiscard]] std::optional<std::vector<std::string>> named(std::string_view key) {
-    auto const* const entry = entry_of(table_, key);
+    std::string from;
+    if (key.starts_with('.')) {
+      from = key_;
+      for (; key.starts_with('.'); key.remove_prefix(1)) from.resize(from.find('.') == from.npos ? 0 : from.rfind('.'));
+      if (!from.empty()) from += '.';
+    }
+    auto const* const entry = entry_of(table_, from + std::string(key));
     if (entry == nullptr) return std::nullopt;
-    if (entry->words.size() == 1 && entry->words[0].starts_with("${")) return read(entry->words[0]);
-    return entry->words;
+    if (entry->words.size() != 1 || !entry->words[0].starts_with("${")) return entry->words;
+    auto const own = std::exchange(key_, entry->key);
+    auto out = read(entry->words[0]);
+    key_ = own;
+    return out;
   }
   [[nodiscard]] std::optional<std::vector<std::string>> value(std::string_view word) {
     if (word.starts_with("${")) return read(word);
@@ -85,6 +95,7 @@ class reference_reader {
   }
 
   setting_table const& table_;
+  std::string key_;
   int depth_ = 0;
 };
 
@@ -94,7 +105,7 @@ setting_table without_references(setting_table const& in) {
   setting_table out(in.file());
   for (auto entry : in.entries()) {
     if (entry.words.size() == 1)
-      if (auto words = reference_reader(in).read(entry.words[0])) entry.words = std::move(*words);
+      if (auto words = reference_reader(in, entry.key).read(entry.words[0])) entry.words = std::move(*words);
     auto const path = entry.words.size() == 1 && (entry.key.ends_with("path") || entry.key.ends_with("partial_pretrain"));
     if (path && entry.words[0].starts_with("$"))  // the folder is not known here, but the model may be
       entry.words[0].erase(0, entry.words[0].rfind('/') + 1);

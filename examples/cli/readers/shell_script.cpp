@@ -466,6 +466,10 @@ class script_reader : shell_words {
       out_.documents[file] = to.document;
       return truth::unknown;
     }
+    if (to.here && first == "read") {  // into the last name, its lines and all, as with -d ''
+      variables_[words.back().text] = {.words = {to.document}, .line = line, .array = false};
+      return truth::unknown;
+    }
     auto const shell = [](std::string const& text) {
       return text == "bash" || text == "sh" || text.ends_with("/bash") || text.ends_with("/sh");
     };
