@@ -272,6 +272,17 @@ TEST_CASE("framework_setting: Megatron-LM's embedding and loss that take the pla
   CHECK(megatron_refused(model + "--pipeline-model-parallel-layout E|(t|)*94L|L", 32).find("has several losses (L)") != std::string::npos);
 }
 
+TEST_CASE("framework_setting: a precision-aware optimiser keeps gradients as they are reduced") {
+  setting_request const asked{.gpus = 8};
+  auto const states = [&](std::string const& more) {
+    return read(llama_8b + "--use-precision-aware-optimizer --use-distributed-optimizer " + more, "run.sh", asked)
+        .setting.model.optimizer.state;
+  };
+  CHECK(states("").gradient == 4);
+  CHECK(states("--main-grads-dtype bf16").gradient == 2);
+  CHECK(states("--grad-reduce-in-bf16").gradient == 2);
+}
+
 TEST_CASE("framework_setting: what only the time of a step depends on") {
   using enum ballast::graph_scope;
   using enum ballast::kernel_family;
@@ -570,7 +581,15 @@ TEST_CASE("framework_setting: a slip of a key is refused with the key, a key tha
       refused("[parallelism]\ntensor_parallel_degre = 2\n", "t.toml", asked) ==
       "t.toml:2: parallelism.tensor_parallel_degre is no key of torchtitan that this program knows; is parallelism.tensor_parallel_degree "
       "meant?");
+  CHECK(refused("swift sft --deepspeed zero2 --max_length 4096 --gradient_checkpoint true", "run.sh", asked) ==
+        "run.sh:1: gradient_checkpoint is no key of ms-swift that this program knows; is gradient_checkpointing meant?");
+  CHECK(refused("swift sft --deepspeed zero2 --max_length 4096 --lora_rnk 32", "run.sh", asked) ==
+        "run.sh:1: lora_rnk is no key of ms-swift that this program knows; is lora_rank meant?");  // though lora_* is passed over
+  CHECK(refused(llama_8b + "--lora-dim 8 --expert-model-parallel-size 2", "run.sh", asked) ==
+        "run.sh: expert = 2 needs a model with experts; --model names it");
   using names = std::vector<std::string>;
+  CHECK(read("swift sft --deepspeed zero2 --max_length 4096 --log_softmax_chunks 2", "run.sh", asked).passed.doubtful ==
+        names{"log_softmax_chunks"});
   CHECK(read("micro_batch_size: 1\nseq_length: 4096\ntensor_parallel: 2\n", "a.yaml", asked).passed.doubtful == names{"tensor_parallel"});
   auto const passed = read(llama_8b + "--use-persistent-ckpt-worker --new-key 1", "run.sh", asked).passed;
   CHECK(passed.harmless == names{"use_persistent_ckpt_worker"});

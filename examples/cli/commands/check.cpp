@@ -37,7 +37,7 @@ void add_check(CLI::App& app, std::string const& command_line) {
     add_value(command, name, value, small_positive, help);
   };
   command.add_option("--framework", asked.framework, "whose setting it is, as its text tells by default");
-  add("--gpus", asked.gpus, "devices of the run, where the setting does not say them");
+  add("--gpus", asked.gpus, "devices of the run, in place of those that the setting says");
   add_model(command, arguments->model, "preset or Hugging Face config.json, where the setting does not hold the shape");
   add("--vocab-size", asked.vocabulary, "words of the tokenizer, where the setting names none that is known (Megatron-LM)");
   add("--seq-length", asked.sequence, "tokens of a sequence, in place of the setting's");
@@ -54,7 +54,8 @@ void add_check(CLI::App& app, std::string const& command_line) {
   add_value(command, "--mfu", arguments->on.mfu, share,
             "share of the device's peak that all work reaches; without it, kernels are timed one by one");
   command.add_option("--report", arguments->report, "file for a page with figures and pictures");
-  command.add_option("--write", arguments->write, "print the fastest setting found as a file of this framework, and nothing else");
+  command.add_option("--write", arguments->write,
+                     "print the fastest setting found that this framework can say, as its file, and nothing else");
   command.add_flag("--strict", arguments->strict, "exit with 4 if a key is not known on which the memory may depend");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments, &command] {

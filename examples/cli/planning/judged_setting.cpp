@@ -177,7 +177,7 @@ namespace {
 }  // namespace
 
 judged_setting judge(imported_setting given, model_on_device const& devices, ballast::batching<> const& steps,
-                     std::vector<ballast::batch_shape> const& packs) {
+                     std::vector<ballast::batch_shape> const& packs, std::size_t keep) {
   auto const on = cluster_for(given, devices);
   judged_setting out{.file = {},
                      .device = std::string(on.device.name),
@@ -207,7 +207,7 @@ judged_setting judge(imported_setting given, model_on_device const& devices, bal
   };
   out.best = ballast::search_degrees(
       out.given.model, {.mean = pack_of(out.judged.mean), .largest = pack_of(out.judged.largest)},
-      {.gpus = by.gpus(), .memory = by.pipeline.memory, .sequence = by.sequence, .global_batch = by.global_batch(), .keep = 1}, on,
+      {.gpus = by.gpus(), .memory = by.pipeline.memory, .sequence = by.sequence, .global_batch = by.global_batch(), .keep = keep}, on,
       by.model);
   auto equal = ballast::full_step_of(by);  // a step as those that the search compares
   equal.packs.assign(equal.packs.size(), out.judged.mean);
@@ -217,7 +217,8 @@ judged_setting judge(imported_setting given, model_on_device const& devices, bal
   auto const plan = ballast::improve_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, on, is);
   auto& ranked = out.best.ranked;
   out.is_best = plan.status == ballast::status::feasible && (ranked.empty() || plan.time.value <= ranked.front().step);
-  if (out.is_best) ranked.assign(1, {.setting = own, .step = plan.time.value, .plan = plan});
+  if (out.is_best) ranked.insert(ranked.begin(), {.setting = own, .step = plan.time.value, .plan = plan});
+  if (ranked.size() > keep) ranked.pop_back();
   return out;
 }
 

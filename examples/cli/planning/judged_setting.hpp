@@ -14,6 +14,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,9 +44,10 @@ struct judged_setting {
   std::optional<double> mfu = {};  ///< share of the device's peak in all times but `time`; none: kernels are timed
 };
 
-/// Judges a setting on its micro-batches, whatever model `devices` names. The memory of a device is in the setting.
+/// Judges a setting on its micro-batches, whatever model `devices` names. The memory of a device is in the setting. `best` has up to `keep`
+/// settings, fastest first.
 [[nodiscard]] judged_setting judge(imported_setting given, model_on_device const& devices, ballast::batching<> const& steps,
-                                   std::vector<ballast::batch_shape> const& packs);
+                                   std::vector<ballast::batch_shape> const& packs, std::size_t keep = 1);
 
 [[nodiscard]] nlohmann::ordered_json to_json(judged_setting const& of);
 [[nodiscard]] std::string in_words(judged_setting const& of);

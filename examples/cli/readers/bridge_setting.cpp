@@ -85,12 +85,13 @@ void translate_shape(setting_table& keys) {
   if (is("activation", {"swiglu", "fast-swiglu"})) add_word(keys, "swiglu", "true");
   if (is("activation", {"geglu", "fast-geglu", "reglu", "fast-reglu", "quick-geglu"})) add_word(keys, "gated_linear_unit", "true");
   auto const selective = is("recompute_granularity", {"selective"});
+  auto const document = !keys.file().ends_with(".sh");  // which may refer to what other files say; a script's variables are its own
   setting_table out(keys.file());
   for (auto entry : keys.entries()) {
     auto const known = entry.words.size() == 1;
     if (entry.key == "normalization" && known && entry.words[0] == "rmsnorm") entry.words[0] = "RMSNorm";
     if (entry.key == "normalization" && known && entry.words[0].starts_with("layernorm")) entry.words[0] = "LayerNorm";
-    auto const refers = known && (entry.words[0].find('$') != std::string::npos || entry.words[0] == "???");  // to what is not in the file
+    auto const refers = known && ((document && entry.words[0].find('$') != std::string::npos) || entry.words[0] == "???");
     auto const unused = selective && (entry.key == "recompute_method" || entry.key == "recompute_num_layers");
     if (!refers && !unused) out.add(std::move(entry));
   }

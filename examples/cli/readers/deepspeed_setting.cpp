@@ -40,7 +40,9 @@ class deepspeed_importer {
 
   imported_setting read() {
     out_.framework = "DeepSpeed";
-    auto const replaced = asked_.trainer ? read_trainer_arguments(*asked_.trainer, asked_) : std::string();
+    auto const replaced = asked_.trainer ? read_trainer_arguments(*asked_.trainer, trainer_) : std::string();
+    asked_.checkpointing = asked_.checkpointing || trainer_.checkpointing;
+    if (asked_.precision.empty()) asked_.precision = trainer_.precision;
     take_model(in_, asked_, {}, out_);
     out_.setting.sequence = asked_length(in_, asked_);
     out_.setting.model.framework = ballast::framework_named("eager");
@@ -238,13 +240,12 @@ class deepspeed_importer {
 
   void read_batches() {
     auto& by = out_.setting;
-    auto const value = [&](char const* key, std::optional<std::int64_t> const& given) -> std::optional<std::int64_t> {
-      if (is_auto(key)) return given;
-      auto const in_file = in_.number(key);
+    auto const value = [&](char const* key, std::optional<std::int64_t> const& given, std::optional<std::int64_t> const& of_trainer) {
+      auto const in_file = is_auto(key) ? of_trainer : in_.number(key);
       return given ? given : in_file;
     };
-    auto micro = value("train_micro_batch_size_per_gpu", asked_.micro_batch),
-         steps = value("gradient_accumulation_steps", asked_.micro_batches);
+    auto micro = value("train_micro_batch_size_per_gpu", asked_.micro_batch, trainer_.micro_batch),
+         steps = value("gradient_accumulation_steps", asked_.micro_batches, trainer_.micro_batches);
     auto const global = is_auto("train_batch_size") ? std::nullopt : in_.number("train_batch_size");
     auto const ranks = by.ranks();
     if (global && !micro && !steps) steps = 1;  // as DeepSpeed: one micro-batch
@@ -265,6 +266,7 @@ class deepspeed_importer {
 
   setting_table& in_;
   setting_request asked_;
+  setting_request trainer_{};  ///< what replaces "auto" where the command line does not say it
   imported_setting out_;
 };
 

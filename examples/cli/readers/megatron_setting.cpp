@@ -134,7 +134,8 @@ class megatron_importer {
     if (precision_aware && name == "adam") {  // a master copy of bfloat16 parameters keeps the other 16 bits
       optimizer.name = "precision-aware adam";
       auto const remainder = in_.flag("store_param_remainders", true) && halves && main_parameter == 4;
-      optimizer.state = {.parameter = 2, .gradient = main_gradient, .optimizer = (remainder ? 2 : main_parameter) + first + second};
+      auto const gradient = in_.flag("grad_reduce_in_bf16") ? 2 : main_gradient;  // the buffer itself, without a copy in float32
+      optimizer.state = {.parameter = 2, .gradient = gradient, .optimizer = (remainder ? 2 : main_parameter) + first + second};
     }
     in_.ignore({"store_param_remainders"});
     if (in_.flag("optimizer_cpu_offload")) {

@@ -26,6 +26,7 @@ constexpr std::string_view aside_words[]{"eval",     "evaluation", "val",   "val
                                          "logging",  "logger",     "wandb", "swanlab", "mlflow",     "comet", "tensorboard", "trackio",
                                          "monitor",  "report",     "save",  "saving",  "hub",        "push",  "print",       "profile",
                                          "profiler", "profiling",  "debug", "infer",   "inference"};
+constexpr std::string_view logit_words[]{"softmax", "logit", "logits", "logprob", "logprobs"};
 // words of keys on which memory or time may depend:
 constexpr std::string_view weighty_words[]{"parallel",
                                            "parallelism",
@@ -328,30 +329,50 @@ void setting_table::ignore(std::initializer_list<std::string_view> keys) {
     if (!key.ends_with('*')) asked_.emplace_back(key);
     for (auto& entry : entries_) {
       auto const all = key.ends_with('*') && entry.key.starts_with(key.substr(0, key.size() - 1));
+      entry.wild = entry.wild || (all && !entry.used);
       if (all || entry.key == key) entry.used = true;
+      if (entry.key == key) entry.wild = false;
     }
   }
+}
+
+/// A longer name may differ in more letters, or lack its end; a new key of a framework differs in a word. Sections in front are those of
+/// both. Of keys that are passed over by their beginning, those that differ in a digit are others, as beta1 and beta2.
+bool setting_table::is_slip(setting_entry const& entry, std::string const& known) const {
+  auto const section = entry.key.rfind('.') + 1;  // 0 without one
+  if (known.size() <= section || known.compare(0, section, entry.key, 0, section) != 0) return false;
+  auto const name = entry.key.substr(section), meant = known.substr(section);
+  if (entry.wild) {
+    auto const letters = [](std::string text) {
+      std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+      return text;
+    };
+    if (name == meant || letters(name) == letters(meant) || name.size() < 6 || look_up(known) != nullptr) return false;
+    return edit_distance(name, meant) == 1 && has_word_of(meant, weighty_words);
+  }
+  auto const ends_early = name.size() >= 12 && meant.starts_with(name) && meant.size() - name.size() <= 3;
+  return ends_early || edit_distance(name, meant) <= (std::max)(name.size() / 8, std::size_t{1});
 }
 
 passed_keys setting_table::finish(std::string const& framework) const {
   passed_keys out;
   for (auto const& entry : entries_) {
-    if (entry.used) continue;
-    if (has_word_of(entry.key, aside_words)) {
-      out.harmless.push_back(printable(entry.key));
-      continue;
-    }
-    // a longer name may differ in more letters; a new key of a framework differs in a word. Sections in front are those of both.
-    auto const slip = std::find_if(asked_.begin(), asked_.end(), [&](std::string const& known) {
-      auto const section = entry.key.rfind('.') + 1;  // 0 without one
-      if (known.size() < section || known.compare(0, section, entry.key, 0, section) != 0) return false;
-      auto const name = entry.key.substr(section);
-      return edit_distance(name, known.substr(section)) <= (std::max)(name.size() / 8, std::size_t{1});
-    });
+    if (entry.used && !entry.wild) continue;
+    auto const computes = has_word_of(entry.key, logit_words);  // as log_softmax
+    auto const off = !computes && has_word_of(entry.key, aside_words);
+    auto const slip =
+        off ? asked_.end() : std::find_if(asked_.begin(), asked_.end(), [&](auto const& known) { return is_slip(entry, known); });
     if (slip != asked_.end())
       throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + framework + " that this program knows; is " + *slip +
                       " meant?");
-    auto& of = has_word_of(entry.key, weighty_words) ? out.doubtful : has_word_of(entry.key, light_words) ? out.harmless : out.unknown;
+    if (entry.used) continue;
+    if (off) {
+      out.harmless.push_back(printable(entry.key));
+      continue;
+    }
+    auto& of = computes || has_word_of(entry.key, weighty_words) ? out.doubtful
+               : has_word_of(entry.key, light_words)             ? out.harmless
+                                                                 : out.unknown;
     of.push_back(printable(entry.key));
   }
   if (2 * out.unknown.size() > entries_.size())

@@ -18,6 +18,7 @@ struct setting_entry {
   std::vector<std::string> words;
   std::string place;  ///< "run.sh:12"
   bool used = false;  ///< whether an importer asked for it
+  bool wild = false;  ///< whether an importer passes over all keys that begin so, and did not ask for it
 };
 
 /// Keys that no importer asked for, by what their names say.
@@ -78,6 +79,7 @@ class setting_table {
 
  private:
   [[nodiscard]] setting_entry const* look_up(std::string_view key) const;
+  [[nodiscard]] bool is_slip(setting_entry const& entry, std::string const& known) const;
   /// The entry, marked as used; nothing if it is missing or None.
   [[nodiscard]] setting_entry const* take(std::string_view key);
   [[nodiscard]] std::string const& only_word(setting_entry const& entry) const;

@@ -398,7 +398,7 @@ class torchtitan_importer {
       return name.ends_with("float8") || name.ends_with("mx");  // quantize.linear.float8 since mid-2025
     });
     auto& fp8 = out_.time.rates.fp8;
-    fp8 = converts || in_.has_section("quantize.linear.float8") || in_.flag("float8.enable_float8_linear");
+    fp8 = converts || in_.flag("float8.enable_float8_linear");
     for (auto const* const key :
          {"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel", "compile.enable_async_tensor_parallel"})
       if (in_.flag(key)) out_.setting.model.kernels.tensor_overlap = true;  // without effect on the memory of these frameworks
