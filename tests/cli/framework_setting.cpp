@@ -445,7 +445,8 @@ setting_request knowing(std::int64_t gpus) {
             return std::nullopt;
           },
           .find_file = [](std::string const& name) -> std::optional<std::string> {
-            if (name == "z3.json") return R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}})";
+            if (name == "z3.json")
+              return R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}}})";
             if (name == "sft.yaml") return "model: org/8B\ntuner_type: full\nmax_length: 512\ndeepspeed: zero2\n";
             return std::nullopt;
           }};
@@ -791,6 +792,8 @@ TEST_CASE("framework_setting: DeepSpeed's batches, states and pipeline") {
   auto const offloaded =
       json(R"("zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "nvme"}})", with);
   CHECK(offloaded.setting.model.moved == ballast::offload::parameters);
+  auto const alone = json(R"("zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}})", with);  // other states stay
+  CHECK((alone.setting.model.moved == ballast::offload::none && has_note(alone, "leaves the other states on the devices")));
   CHECK(json(R"("zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}})", with).setting.model.moved ==
         ballast::offload::gradients);
   auto const pipeline = json(R"("pipeline": {"stages": 4, "activation_checkpoint_interval": 2}, "zero_optimization": {"stage": 1})", with);

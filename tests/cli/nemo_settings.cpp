@@ -72,6 +72,8 @@ TEST_CASE("nemo_settings: NeMo RL over its defaults, by DTensor and by Megatron"
   auto const& core = megatron.setting;
   CHECK((core.gpus() == 16 && core.model.spread.tensor == 4 && core.model.spread.zero == 1 && core.recompute.what == uniform));
   CHECK((core.sequence == 8192 && core.micro_batch == 1 && core.micro_batches == 16));  // of tokens: 2 x 4,096, which `mul` says
+  auto const bare = read("defaults: ../sft.yaml\ndata_plane:\n  enabled: true\n", "a.yaml", request());  // all of it is elsewhere
+  CHECK((bare.framework == "NeMo RL" && bare.setting.sequence == 1024 && bare.setting.gpus() == 8));
   auto nowhere = request();
   nowhere.find_file = nullptr;
   auto const alone = read(

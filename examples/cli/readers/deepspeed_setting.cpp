@@ -188,7 +188,12 @@ class deepspeed_importer {
     if (share < 1) note("zero_optimization.offload_optimizer.ratio below 1 is judged as 1: the memory is too low");
     if (states && m.spread.zero >= 1) m.moved = ballast::offload::gradients;
     if (parameters && m.spread.zero < 3) note("zero_optimization.offload_param acts under stage 3 alone, and is not counted");
-    if (parameters && m.spread.zero == 3) m.moved = ballast::offload::parameters;
+    if (parameters && m.spread.zero == 3 && states) m.moved = ballast::offload::parameters;
+    if (parameters && m.spread.zero == 3 && !states)
+      note(
+          "zero_optimization.offload_param without offload_optimizer leaves the other states on the devices, and is not counted: the "
+          "memory "
+          "is too high");
     auto const stage3 = m.spread.zero == 3;
     auto const overlaps = in_.has("zero_optimization.overlap_comm") && !is_auto("zero_optimization.overlap_comm")
                               ? in_.flag("zero_optimization.overlap_comm", stage3)

@@ -342,6 +342,9 @@ constinit framework_format const nemo_rl_format{
     .likeness =
         [](setting_source const& in) {
           if (in.is("flags")) return in.overrides.has_section("policy.") ? 90 : 0;
+          auto const& all = in.table.entries();  // a file may leave the policy to the one that `defaults` names
+          auto const leaves = [](auto const& e) { return e.key == "defaults" && e.words.size() == 1 && e.words[0].ends_with(".yaml"); };
+          if (!in.has_any(nemo_rl_keys) && std::any_of(all.begin(), all.end(), leaves)) return 15;
           auto const cluster = in.table.has_section("cluster.") || in.table.has("defaults");
           return in.has_any(nemo_rl_keys) && (cluster || in.table.has("policy.model_name")) ? 90 : 0;
         },
