@@ -347,7 +347,7 @@ bool setting_table::is_slip(setting_entry const& entry, std::string const& known
       std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
       return text;
     };
-    if (name == meant || letters(name) == letters(meant) || name.size() < 6 || look_up(known) != nullptr) return false;
+    if (name == meant || letters(name) == letters(meant) || name.size() < 8 || look_up(known) != nullptr) return false;
     return edit_distance(name, meant) == 1 && has_word_of(meant, weighty_words);
   }
   auto const ends_early = name.size() >= 12 && meant.starts_with(name) && meant.size() - name.size() <= 3;
