@@ -115,7 +115,7 @@ TEST_CASE("plan --gpus auto: the fewest that fit, or the cheapest that finish in
     REQUIRE(o.code == 0);
     return nlohmann::json::parse(o.out);
   };
-  auto const fewest = planned("--gpus auto:1..48");
+  auto const fewest = planned(sanitized ? "--gpus auto:1..8" : "--gpus auto:1..48");
   auto const& tried = fewest["gpus_tried"];
   auto const gpus = fewest["search"]["gpus"].get<int>();
   REQUIRE(tried.size() > 1);
@@ -126,6 +126,7 @@ TEST_CASE("plan --gpus auto: the fewest that fit, or the cheapest that finish in
     CHECK((alone.code == 0) == t["fits"].get<bool>());
   }
   CHECK(planned("--gpus " + std::to_string(gpus))["hash"] == fewest["hash"]);
+  if (sanitized) return;  // times are of thousands of samples
   auto const all = planned("--gpus auto:8..48 --within 1000d");
   REQUIRE(all["gpus_tried"].size() == 6);  // all multiples of a node
   double most = 0, least = 1e300;
