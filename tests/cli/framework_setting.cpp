@@ -9,6 +9,7 @@
 #include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/judge_setting.hpp>
 
+#include "settings.hpp"
 #include "support/catch.hpp"
 #include "support/measured_memory.hpp"
 
@@ -34,18 +35,8 @@ using enum ballast::recompute_setting::kind;
 imported_setting read(std::string const& text, std::string const& name, setting_request const& asked = {}) {
   return read_framework_setting(text, name, asked);
 }
-/// The sentence, or what was read.
-std::string refused(std::string const& text, std::string const& name, setting_request const& asked) {
-  try {
-    (void)read(text, name, asked);
-  } catch (bad_input const& e) {
-    return e.what();
-  }
-  return "accepted";
-}
-bool has_note(imported_setting const& of, std::string const& part) {
-  return std::any_of(of.notes.begin(), of.notes.end(), [&](auto const& n) { return n.find(part) != n.npos; });
-}
+using ballast_test::has_note;
+using ballast_test::refused_setting;
 
 bool nothing_passed(imported_setting const& of) {
   return of.passed.harmless.empty() && of.passed.doubtful.empty() && of.passed.unknown.empty();
@@ -173,7 +164,7 @@ std::string const llama_8b =
 std::string const mixture = llama_8b + "--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 14336 ";
 
 imported_setting megatron(std::string const& flags, std::int64_t gpus = 8) { return read(flags, "run.sh", {.gpus = gpus}); }
-std::string megatron_refused(std::string const& flags, std::int64_t gpus = 8) { return refused(flags, "run.sh", {.gpus = gpus}); }
+std::string megatron_refused(std::string const& flags, std::int64_t gpus = 8) { return refused_setting(flags, "run.sh", {.gpus = gpus}); }
 
 }  // namespace
 
@@ -249,9 +240,10 @@ TEST_CASE("framework_setting: Megatron-LM's degrees, states and batches, with th
   CHECK(megatron_refused(llama_8b + "--tensor-model-parallel-size 3").starts_with("run.sh: 8 devices are no multiple of TP x PP x CP, 3"));
   CHECK(megatron_refused(llama_8b + "--global-batch-size 12")
             .starts_with("run.sh: global_batch_size = 12 is no multiple of the 8 sequences"));
-  CHECK(refused(llama_8b, "run.sh", {}) == "run.sh: the setting does not say the number of devices; --gpus does");
-  CHECK(refused("--micro-batch-size 1", "run.sh", {.gpus = 8}).starts_with("run.sh: the setting does not hold the shape of the model"));
-  CHECK(refused(llama_8b, "run.sh", {.model = transformer_preset("llama-3.1-70b"), .gpus = 8})
+  CHECK(refused_setting(llama_8b, "run.sh", {}) == "run.sh: the setting does not say the number of devices; --gpus does");
+  CHECK(refused_setting("--micro-batch-size 1", "run.sh", {.gpus = 8})
+            .starts_with("run.sh: the setting does not hold the shape of the model"));
+  CHECK(refused_setting(llama_8b, "run.sh", {.model = transformer_preset("llama-3.1-70b"), .gpus = 8})
             .starts_with("run.sh:1: num_layers = 32 is not that of"));
 }
 
@@ -428,10 +420,10 @@ TEST_CASE("framework_setting: QLoRA of ms-swift is read, other quantised weights
   auto const lora = read(sft + "--tuner_type lora --quant_method bnb --quant_bits 4", "run.sh", asked).setting.model.language;
   CHECK(lora == ballast::trainable{.what = ballast::trained::low_rank, .rank = 16, .quantised = true});
   CHECK_FALSE(read(sft + "--tuner_type lora", "run.sh", asked).setting.model.language.quantised);
-  CHECK(refused(sft + "--quant_method gptq --quant_bits 4", "run.sh", asked).starts_with("run.sh:1: quant_method"));
-  CHECK(refused(sft + "--quant_method bnb --quant_bits 8", "run.sh", asked).starts_with("run.sh:1: quant_bits"));
-  CHECK(refused(sft + "--quant_bits 4", "run.sh", asked).starts_with("run.sh:1: quant_bits"));
-  CHECK(refused(sft + "--tuner_type full --quant_method bnb", "run.sh", asked).starts_with("run.sh:1: quant_method"));
+  CHECK(refused_setting(sft + "--quant_method gptq --quant_bits 4", "run.sh", asked).starts_with("run.sh:1: quant_method"));
+  CHECK(refused_setting(sft + "--quant_method bnb --quant_bits 8", "run.sh", asked).starts_with("run.sh:1: quant_bits"));
+  CHECK(refused_setting(sft + "--quant_bits 4", "run.sh", asked).starts_with("run.sh:1: quant_bits"));
+  CHECK(refused_setting(sft + "--tuner_type full --quant_method bnb", "run.sh", asked).starts_with("run.sh:1: quant_method"));
 }
 
 namespace {
@@ -512,23 +504,23 @@ TEST_CASE("framework_setting: what scripts of ms-swift say beside their flags") 
   CHECK(sft("NPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 " + flags).setting.pipeline.stages == 1);
   auto const spread = sft("CUDA_VISIBLE_DEVICES=0,1,2,3 " + flags);  // by one process
   CHECK((spread.setting.pipeline.stages == 4 && spread.setting.model.spread.data == 1));
-  CHECK(refused("CUDA_VISIBLE_DEVICES=0,1,2,3 " + flags + "--deepspeed zero2", "run.sh", knowing(4))
+  CHECK(refused_setting("CUDA_VISIBLE_DEVICES=0,1,2,3 " + flags + "--deepspeed zero2", "run.sh", knowing(4))
             .find("needs a process for each device") != std::string::npos);
   auto const file = sft("NPROC_PER_NODE=4 " + flags + "--deepspeed z3.json").setting.model;
   CHECK((file.spread.zero == 3 && file.moved == ballast::offload::parameters));
   auto const written =
       sft("cat > w.json <<EOF\n{\"zero_optimization\": {\"stage\": 2}}\nEOF\nNPROC_PER_NODE=4 " + flags + "--deepspeed w.json");
   CHECK(written.setting.model.spread.zero == 2);
-  CHECK(refused("NPROC_PER_NODE=4 " + flags + "--deepspeed other.json", "run.sh", knowing(4)).find("is a file: judge that one") !=
+  CHECK(refused_setting("NPROC_PER_NODE=4 " + flags + "--deepspeed other.json", "run.sh", knowing(4)).find("is a file: judge that one") !=
         std::string::npos);
   auto const yaml = sft("NPROC_PER_NODE=4 swift sft sft.yaml");
   CHECK((yaml.setting.sequence == 512 && yaml.setting.model.spread.zero == 2 && yaml.unread.empty()));
-  CHECK(refused("swift sft other.yaml", "run.sh", knowing(4)).find("what is in line 1: the setting in other.yaml is not known") !=
+  CHECK(refused_setting("swift sft other.yaml", "run.sh", knowing(4)).find("what is in line 1: the setting in other.yaml is not known") !=
         std::string::npos);
   CHECK(has_note(sft("NPROC_PER_NODE=4 " + flags + "--task_type seq_cls --num_labels 2"), "task_type seq_cls has no head"));
   CHECK(has_note(sft("NPROC_PER_NODE=4 swift sft --model org/8B --max_length 9 --tuner_type boft"), "is judged as adapters of rank 8"));
   for (auto const* const type : {"dummy", "llamapro"})
-    CHECK(refused(std::string("swift sft --model org/8B --max_length 9 --tuner_type ") + type, "run.sh", knowing(4))
+    CHECK(refused_setting(std::string("swift sft --model org/8B --max_length 9 --tuner_type ") + type, "run.sh", knowing(4))
               .starts_with("run.sh:1: tuner_type = "));
   auto const ring = sft("NPROC_PER_NODE=4 swift sft --model org/8B --max_length 512 --sequence_parallel_size 4 --tuner_type full");
   CHECK(ring.setting.model.method == ballast::context_method::ulysses);
@@ -545,7 +537,8 @@ TEST_CASE("framework_setting: Megatron-LM's vocabulary, towers, old flags and mo
   CHECK(words("--tokenizer-type Llama2Tokenizer", {.gpus = 8}) == 32'000);
   CHECK(words("--tokenizer-type HuggingFaceTokenizer --tokenizer-model org/8B", knowing(8)) == 128'256);
   CHECK(words("--tokenizer-type HuggingFaceTokenizer --tokenizer-model /x", {.gpus = 8, .vocabulary = 1000}) == 1024);
-  CHECK(refused(open, "run.sh", {.gpus = 8}) == "run.sh: vocab_size is missing: the tokenizer decides it, and --vocab-size says it");
+  CHECK(refused_setting(open, "run.sh", {.gpus = 8}) ==
+        "run.sh: vocab_size is missing: the tokenizer decides it, and --vocab-size says it");
   auto const tower = megatron(llama_8b + "--img-h 336 --patch-dim 14 --decoder-seq-length 2048 --freeze-LM");
   CHECK((tower.reads_images && tower.setting.sequence == 2048 && tower.setting.model.language.what == ballast::trained::none));
   CHECK(megatron(without(llama_8b, "--seq-length 8192 ") + "--encoder-seq-length 512").setting.sequence == 512);
@@ -570,23 +563,23 @@ TEST_CASE("framework_setting: Megatron-LM's vocabulary, towers, old flags and mo
 
 TEST_CASE("framework_setting: a slip of a key is refused with the key, a key that nobody knows is passed over and listed") {
   setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096, .micro_batch = 1};
-  CHECK(refused(llama_8b + "--tensor-model-paralel-size 2", "run.sh", asked) ==
+  CHECK(refused_setting(llama_8b + "--tensor-model-paralel-size 2", "run.sh", asked) ==
         "run.sh:1: tensor_model_paralel_size is no key of Megatron-LM that this program knows; is tensor_model_parallel_size meant?");
-  CHECK(refused("megatron sft \\\n --max_length 4096 --recompute_granularty full", "run.sh", asked) ==
+  CHECK(refused_setting("megatron sft \\\n --max_length 4096 --recompute_granularty full", "run.sh", asked) ==
         "run.sh:2: recompute_granularty is no key of ms-swift that this program knows; is recompute_granularity meant?");
-  CHECK(refused("swift sft --deepspeed zero2 --use_ligr_kernel true", "run.sh", asked) ==
+  CHECK(refused_setting("swift sft --deepspeed zero2 --use_ligr_kernel true", "run.sh", asked) ==
         "run.sh:1: use_ligr_kernel is no key of ms-swift that this program knows; is use_liger_kernel meant?");
-  CHECK(refused(R"({"zero_optimization": {"stage": 2, "overlap_com": true}})", "ds.json", asked) ==
+  CHECK(refused_setting(R"({"zero_optimization": {"stage": 2, "overlap_com": true}})", "ds.json", asked) ==
         "ds.json: zero_optimization.overlap_com is no key of DeepSpeed that this program knows; is zero_optimization.overlap_comm meant?");
   CHECK(
-      refused("[parallelism]\ntensor_parallel_degre = 2\n", "t.toml", asked) ==
+      refused_setting("[parallelism]\ntensor_parallel_degre = 2\n", "t.toml", asked) ==
       "t.toml:2: parallelism.tensor_parallel_degre is no key of torchtitan that this program knows; is parallelism.tensor_parallel_degree "
       "meant?");
-  CHECK(refused("swift sft --deepspeed zero2 --max_length 4096 --gradient_checkpoint true", "run.sh", asked) ==
+  CHECK(refused_setting("swift sft --deepspeed zero2 --max_length 4096 --gradient_checkpoint true", "run.sh", asked) ==
         "run.sh:1: gradient_checkpoint is no key of ms-swift that this program knows; is gradient_checkpointing meant?");
-  CHECK(refused("swift sft --deepspeed zero2 --max_length 4096 --lora_rnk 32", "run.sh", asked) ==
+  CHECK(refused_setting("swift sft --deepspeed zero2 --max_length 4096 --lora_rnk 32", "run.sh", asked) ==
         "run.sh:1: lora_rnk is no key of ms-swift that this program knows; is lora_rank meant?");  // though lora_* is passed over
-  CHECK(refused(llama_8b + "--lora-dim 8 --expert-model-parallel-size 2", "run.sh", asked) ==
+  CHECK(refused_setting(llama_8b + "--lora-dim 8 --expert-model-parallel-size 2", "run.sh", asked) ==
         "run.sh: expert = 2 needs a model with experts; --model names it");
   using names = std::vector<std::string>;
   CHECK(read("swift sft --deepspeed zero2 --max_length 4096 --log_softmax_chunks 2", "run.sh", asked).passed.doubtful ==
@@ -646,7 +639,7 @@ TEST_CASE("framework_setting: keys of next year are passed over by what their na
     }
   auto text = llama_8b;
   for (int k = 0; k < 40; ++k) text += "--zq" + std::to_string(1000 + 37 * k) + "wy 1 ";
-  CHECK(refused(text, "run.sh", asked).find(" keys, as zq1000wy, are none of Megatron-LM") != std::string::npos);
+  CHECK(refused_setting(text, "run.sh", asked).find(" keys, as zq1000wy, are none of Megatron-LM") != std::string::npos);
 }
 
 TEST_CASE("framework_setting: a functional test of Megatron-LM is read as the flags that it holds") {
@@ -689,7 +682,7 @@ TEST_CASE("framework_setting: YAML with anchors is what it stands for, and no sm
     auto const n = std::to_string(k), of = "*a" + std::to_string(k - 1);
     bomb += "a" + n + ": &a" + n + " [" + of + ", " + of + ", " + of + ", " + of + "]\n";
   }
-  CHECK(refused(bomb + "micro_batch_size: 1\n", "a.yaml", asked) == "a.yaml: this is larger or deeper than any setting");
+  CHECK(refused_setting(bomb + "micro_batch_size: 1\n", "a.yaml", asked) == "a.yaml: this is larger or deeper than any setting");
 }
 
 TEST_CASE("framework_setting: malformed files give one sentence with file and line or key") {
@@ -723,7 +716,7 @@ TEST_CASE("framework_setting: malformed files give one sentence with file and li
       {"x --micro-batch-size 1 2 --seq-length 1", "a.sh", "a.sh: seq_length"},
   };
   for (auto const& c : cases) {
-    auto const sentence = refused(
+    auto const sentence = refused_setting(
         c.text, c.name, asked.sequence && std::string_view(c.name) == "a.sh" ? setting_request{.model = asked.model, .gpus = 8} : asked);
     CAPTURE(c.text, sentence, c.sentence);
     if (std::string_view(c.sentence) == "a.sh: seq_length") {
@@ -733,9 +726,9 @@ TEST_CASE("framework_setting: malformed files give one sentence with file and li
     CHECK(sentence.starts_with(c.sentence));
     CHECK(sentence.find('\n') == sentence.npos);
   }
-  CHECK(refused("x --micro-batch-size $MBS --seq-length 1", "a.sh", {.model = asked.model, .gpus = 8}) ==
+  CHECK(refused_setting("x --micro-batch-size $MBS --seq-length 1", "a.sh", {.model = asked.model, .gpus = 8}) ==
         "a.sh:1: micro_batch_size = $MBS has a variable that is not set in the file");
-  CHECK(refused("N=8\nx --seq-length 1 --micro-batch-size $(($M * N / 8))", "a.sh", {.model = asked.model, .gpus = 8}) ==
+  CHECK(refused_setting("N=8\nx --seq-length 1 --micro-batch-size $(($M * N / 8))", "a.sh", {.model = asked.model, .gpus = 8}) ==
         "a.sh:2: micro_batch_size = $(($M*N/8)) has a sum of variables that are not set in the file");
 }
 
@@ -763,12 +756,13 @@ TEST_CASE("framework_setting: a file that is no setting of a framework is refuse
   };
   for (auto const& c : cases) {
     CAPTURE(c.text);
-    auto const sentence = refused(c.text, c.name, asked);
+    auto const sentence = refused_setting(c.text, c.name, asked);
     CHECK(sentence.starts_with(std::string(c.name) + ": no key of a framework is in it"));
     CHECK(sentence.ends_with("; read are settings of " + framework_names()));
-    CHECK(refused(c.text, c.name, {}) == sentence);  // before anything that is missing
+    CHECK(refused_setting(c.text, c.name, {}) == sentence);  // before anything that is missing
   }
-  CHECK(refused("torchrun train.py \"$@\"\n", "job.sh", asked).find(", and what is in line 1: $@ is not known; ") != std::string::npos);
+  CHECK(refused_setting("torchrun train.py \"$@\"\n", "job.sh", asked).find(", and what is in line 1: $@ is not known; ") !=
+        std::string::npos);
 }
 
 TEST_CASE("framework_setting: DeepSpeed's batches, states and pipeline") {
@@ -781,7 +775,7 @@ TEST_CASE("framework_setting: DeepSpeed's batches, states and pipeline") {
         ballast::training_state{.parameter = 4, .gradient = 4, .optimizer = 8});
   auto const automatic =
       R"("train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"})";
-  CHECK(refused(std::string("{") + automatic + "}", "ds.json", asked).find("--micro-batch says it") != std::string::npos);
+  CHECK(refused_setting(std::string("{") + automatic + "}", "ds.json", asked).find("--micro-batch says it") != std::string::npos);
   auto with = asked;
   with.micro_batch = 1;
   with.checkpointing = true;
@@ -800,9 +794,10 @@ TEST_CASE("framework_setting: DeepSpeed's batches, states and pipeline") {
   CHECK(pipeline.setting.pipeline.stages == 4);
   CHECK(pipeline.setting.recompute == ballast::recompute_setting{.what = uniform, .layers = 2});
   CHECK(pipeline.setting.boundaries.size() == 5);
-  CHECK(refused(R"({"pipeline": {"stages": 4}, "zero_optimization": {"stage": 2}})", "ds.json", with)
+  CHECK(refused_setting(R"({"pipeline": {"stages": 4}, "zero_optimization": {"stage": 2}})", "ds.json", with)
             .find("is refused by DeepSpeed with a pipeline") != std::string::npos);
-  CHECK(refused(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3})", "ds.json", asked)
+  CHECK(refused_setting(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3})", "ds.json",
+                        asked)
             .find("is not train_micro_batch_size_per_gpu x") != std::string::npos);
 }
 
@@ -838,8 +833,8 @@ TEST_CASE("framework_setting: torchtitan's defaults, cuts, old and new names") {
            "saved.json", asked);
   CHECK((piped.model.layers == 40 && piped.model.qk_norm == 256 && piped.model.kv_heads == 8));
   CHECK((piped.setting.micro_batch == 2 && piped.setting.micro_batches == 8 && piped.setting.recompute.what == uniform));  // FullAC
-  CHECK(refused("[model]\nname = \"qwen9\"\n", "t.toml", asked).find("--model names the model") != std::string::npos);
-  CHECK(refused(model + "[parallelism]\ndata_parallel_shard_degree = 5\n", "t.toml", asked).find("but 64 data-parallel ranks") !=
+  CHECK(refused_setting("[model]\nname = \"qwen9\"\n", "t.toml", asked).find("--model names the model") != std::string::npos);
+  CHECK(refused_setting(model + "[parallelism]\ndata_parallel_shard_degree = 5\n", "t.toml", asked).find("but 64 data-parallel ranks") !=
         std::string::npos);
 }
 
@@ -951,9 +946,9 @@ TEST_CASE("framework_setting: published settings need the published memory") {
   published("batch_size = 8\nseq_len = 65536", "context_parallel_degree = 2", 8, 75.9);
   published("batch_size = 8\nseq_len = 131072", "context_parallel_degree = 4", 8, 77.1);
   published("batch_size = 8\nseq_len = 262144", "context_parallel_degree = 8", 8, 84.9);
-  CHECK(refused("[model]\nname = \"llama3\"\nflavor = \"405B\"\n[training]\nbatch_size = 12\n[experimental]\n"
-                "pipeline_parallel_degree = 8\n",
-                "t.toml", {.gpus = 8})
+  CHECK(refused_setting("[model]\nname = \"llama3\"\nflavor = \"405B\"\n[training]\nbatch_size = 12\n[experimental]\n"
+                        "pipeline_parallel_degree = 8\n",
+                        "t.toml", {.gpus = 8})
             .find("is no multiple of the 8 micro-batches of the pipeline") != std::string::npos);
 }
 

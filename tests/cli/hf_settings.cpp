@@ -6,6 +6,7 @@
 #include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/judge_setting.hpp>
 
+#include "settings.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -33,17 +34,8 @@ imported_setting read(std::string const& text, std::string const& name, setting_
 }
 setting_request on(std::int64_t gpus) { return {.model = transformer_preset("llama-3.1-8b"), .gpus = gpus}; }
 imported_setting yaml(std::string const& text, std::int64_t gpus = 8) { return read(text, "a.yaml", on(gpus)); }
-std::string refused(std::string const& text, std::string const& name, setting_request const& asked) {
-  try {
-    (void)read(text, name, asked);
-  } catch (bad_input const& e) {
-    return e.what();
-  }
-  return "accepted";
-}
-bool has_note(imported_setting const& of, std::string const& part) {
-  return std::any_of(of.notes.begin(), of.notes.end(), [&](auto const& n) { return n.find(part) != n.npos; });
-}
+using ballast_test::has_note;
+using ballast_test::refused_setting;
 bool all_known(imported_setting const& of) { return of.passed.doubtful.empty() && of.passed.unknown.empty() && of.unread.empty(); }
 bool is(imported_setting const& of, std::int64_t micro_batch, std::int64_t micro_batches, std::int64_t sequence) {
   return of.setting.micro_batch == micro_batch && of.setting.micro_batches == micro_batches && of.setting.sequence == sequence;
@@ -159,9 +151,9 @@ TEST_CASE("hf_settings: LLaMA-Factory") {
   preferences = lora;
   preferences.replace(preferences.find("sft"), 3, "dpo");
   CHECK(yaml(preferences).roles.empty());  // adapters are switched off
-  CHECK(refused("model_name_or_path: a/b\ntemplate: qwen\nexport_dir: out\n", "a.yaml", on(8)) ==
+  CHECK(refused_setting("model_name_or_path: a/b\ntemplate: qwen\nexport_dir: out\n", "a.yaml", on(8)) ==
         "a.yaml: this is an export of a model, and no training");
-  CHECK(refused("model_name_or_path: a/b\ntemplate: qwen\ninfer_backend: huggingface\n", "a.yaml", on(8)) ==
+  CHECK(refused_setting("model_name_or_path: a/b\ntemplate: qwen\ninfer_backend: huggingface\n", "a.yaml", on(8)) ==
         "a.yaml: this is a setting for inference, and no training");
   auto const flags = read(
       "llamafactory-cli train --stage sft --do_train True --model_name_or_path a/b --finetuning_type full --cutoff_len 1024 "
@@ -202,7 +194,8 @@ TEST_CASE("hf_settings: axolotl") {
         head_loss::kind::fused);
   auto const dpo = yaml(full + "rl: dpo\n");
   CHECK((dpo.setting.micro_batch == 2 && dpo.roles.size() == 1));
-  CHECK(refused(full + "load_in_4bit: true\n", "a.yaml", on(8)) == "a.yaml:10: load_in_4bit = true is not modelled without adapters");
+  CHECK(refused_setting(full + "load_in_4bit: true\n", "a.yaml", on(8)) ==
+        "a.yaml:10: load_in_4bit = true is not modelled without adapters");
   CHECK(has_note(yaml(full + "gradient_checkpointing: offload\n"), "gradient_checkpointing offload is judged as true"));
 }
 
@@ -269,7 +262,8 @@ TEST_CASE("hf_settings: accelerate") {
       "a.yaml", asked);
   CHECK(megatron.setting.model.spread == parallelism{.tensor = 2, .data = 2, .zero = 1});
   CHECK((megatron.setting.pipeline.stages == 2 && megatron.setting.micro_batches == 4));
-  CHECK(refused("distributed_type: TPU\nnum_processes: 8\n", "a.yaml", asked) == "a.yaml:1: distributed_type = TPU is no training on GPUs");
+  CHECK(refused_setting("distributed_type: TPU\nnum_processes: 8\n", "a.yaml", asked) ==
+        "a.yaml:1: distributed_type = TPU is no training on GPUs");
 }
 
 TEST_CASE("hf_settings: torchtune") {
@@ -298,7 +292,7 @@ TEST_CASE("hf_settings: torchtune") {
   auto const one = read(full, "0.5B_full_single_device.yaml", asked);
   CHECK((one.setting.gpus() == 1 && one.setting.model.spread.zero == 0 && one.model == transformer_preset("qwen2.5-0.5b")));
   CHECK((one.setting.model.language.what == trained::all && state_of(one).optimizer == 2));
-  CHECK(refused("model:\n  _component_: torchtune.models.llama2.llama2_7b\nmax_new_tokens: 3\n", "a.yaml", on(1)) ==
+  CHECK(refused_setting("model:\n  _component_: torchtune.models.llama2.llama2_7b\nmax_new_tokens: 3\n", "a.yaml", on(1)) ==
         "a.yaml: this evaluates, generates or quantises, as it has no optimizer, and no training");
 }
 
@@ -337,7 +331,7 @@ TEST_CASE("hf_settings: DeepSpeed's field names, new sections, and auto from Tra
   asked.trainer = "{}";
   CHECK(is(read(zero3, "ds.json", asked), 8, 1, 2048));  // the trainer's defaults
   asked.trainer.reset();
-  CHECK(refused(zero3, "ds.json", asked).find("--micro-batch says it") != std::string::npos);
+  CHECK(refused_setting(zero3, "ds.json", asked).find("--micro-batch says it") != std::string::npos);
   asked.micro_batch = 1;
   auto const fields =
       read(R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "max_live_parameters": 3e7, "leaf_module": {"names": ["A"]},

@@ -4,6 +4,7 @@
 
 #include <ballast/cost/presets.hpp>
 
+#include "settings.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -44,14 +45,7 @@ setting_request request(std::optional<std::int64_t> gpus = {}) {
 imported_setting read(std::string const& text, std::string const& name, setting_request const& asked) {
   return read_framework_setting(text, name, asked);
 }
-std::string refused(std::string const& text, std::string const& name, setting_request const& asked) {
-  try {
-    (void)read(text, name, asked);
-  } catch (bad_input const& e) {
-    return e.what();
-  }
-  return "accepted";
-}
+using ballast_test::refused_setting;
 
 }  // namespace
 
@@ -117,7 +111,7 @@ TEST_CASE("nemo_settings: Automodel's recipes, packed, with a pipeline and with 
                              "a.yaml", request());
   CHECK((adapters.setting.gpus() == 8 && adapters.setting.sequence == 8192 && adapters.setting.micro_batches == 2));
   CHECK((adapters.setting.model.language.what == ballast::trained::low_rank && adapters.setting.model.language.rank == 16));
-  CHECK(refused("recipe: TrainEagle3Recipe\nmodel:\n  x: 1\nstep_scheduler:\n  local_batch_size: 1\n", "a.yaml", request(8))
+  CHECK(refused_setting("recipe: TrainEagle3Recipe\nmodel:\n  x: 1\nstep_scheduler:\n  local_batch_size: 1\n", "a.yaml", request(8))
             .find("trains no language model") != std::string::npos);
 }
 
@@ -134,8 +128,8 @@ TEST_CASE("nemo_settings: recipes of Megatron-Bridge, with flags and words that 
       "run.sh", request(16));
   CHECK((over.setting.model.spread.tensor == 2 && over.setting.model.spread.context == 1 && over.setting.sequence == 4096));
   CHECK((over.setting.micro_batches == 8 && over.setting.model.spread.zero == 1));
-  CHECK(refused("python run_recipe.py --recipe llama9_8b_pretrain_config\n", "run.sh", request(8)).find("no recipe of Megatron-Bridge") !=
-        std::string::npos);
+  CHECK(refused_setting("python run_recipe.py --recipe llama9_8b_pretrain_config\n", "run.sh", request(8))
+            .find("no recipe of Megatron-Bridge") != std::string::npos);
 }
 
 TEST_CASE("nemo_settings: what a run of Megatron-Bridge writes holds the shape of the model") {
@@ -179,8 +173,8 @@ TEST_CASE("nemo_settings: NeMo 1 and NeMo 2") {
       "    sequence_parallel: true\ndata:\n  micro_batch_size: 1\n  global_batch_size: 32\n  seq_length: 8192\n",
       "run.yaml", asked);
   CHECK((second.setting.model.spread.tensor == 2 && second.setting.model.spread.context == 2 && second.setting.micro_batches == 16));
-  CHECK(refused("model:\n  num_layers: 2\n  tensor_model_parallel_size: 1\ninference:\n  greedy: false\ntrainer:\n  devices: 1\n", "g.yaml",
-                request(1))
+  CHECK(refused_setting("model:\n  num_layers: 2\n  tensor_model_parallel_size: 1\ninference:\n  greedy: false\ntrainer:\n  devices: 1\n",
+                        "g.yaml", request(1))
             .find("generates") != std::string::npos);
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("preset_names: names of hubs and paths find the preset of their shape"
       {"Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl-7b"},
       {"/mnt/models/Qwen3-8B/", "qwen3-8b"},
       {"models/meta-llama/Llama-3.2-1B", "llama-3.2-1b"},
-      {"/root/hub/models--Qwen--Qwen3-8B-Base/snapshots/49e3418fbbbca6ecbdf9608b4d22e5a407081db4", "qwen3-8b"},
+      {"/models/hub/models--Qwen--Qwen3-8B-Base/snapshots/49e3418fbbbca6ecbdf9608b4d22e5a407081db4", "qwen3-8b"},
   };
   for (auto const& [name, preset] : names) {
     CAPTURE(name);

@@ -4,6 +4,7 @@
 
 #include <ballast/cost/presets.hpp>
 
+#include "settings.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -40,9 +41,7 @@ std::string refused(std::string const& text, setting_request const& asked = requ
   }
   return "accepted";
 }
-bool has_note(imported_setting const& of, std::string const& part) {
-  return std::any_of(of.notes.begin(), of.notes.end(), [&](auto const& n) { return n.find(part) != n.npos; });
-}
+using ballast_test::has_note;
 imported_role const* role_of(imported_setting const& of, std::string const& name) {
   auto const at = std::find_if(of.roles.begin(), of.roles.end(), [&](auto const& role) { return role.role == name; });
   return at == of.roles.end() ? nullptr : &*at;

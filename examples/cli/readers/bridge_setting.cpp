@@ -226,7 +226,7 @@ void set_adapters(imported_setting& out, std::int64_t rank) {
     add_word(keys, "seq_length", length);
   if (is_false(in, "ddp.grad_reduce_in_fp32")) add_word(keys, "grad_reduce_in_bf16", "true");
   auto const precision = in.has("mixed_precision") ? in.word("mixed_precision", "") : std::string();
-  if (precision.find("fp8") != precision.npos || precision.find("mxfp8") != precision.npos) add_word(keys, "fp8_format", "hybrid");
+  if (precision.find("fp8") != precision.npos) add_word(keys, "fp8_format", "hybrid");
   auto const adapter = in.has("peft_scheme") ? in.word("peft_scheme", "") : in.has("peft") ? in.word("peft", "") : std::string();
   auto adapters = adapter == "lora" || adapter == "dora" || in.has_section("peft.") ? in.number_or("peft.dim", 32) : 0;
   if (!recipe_name.empty()) {
@@ -240,7 +240,10 @@ void set_adapters(imported_setting& out, std::int64_t rank) {
       add_word_of_recipe(keys, word);
       if (word == "lora" && adapters == 0) adapters = 32;
     }
-    notes.push_back("the recipe " + std::string(recipe->name) + " is as in Megatron-Bridge at 067f987df");
+    notes.push_back(
+        "the recipe " + std::string(recipe->name) +
+        " has the degrees, batches and recomputation of Megatron-Bridge at 067f987df; formats of its optimiser, its adapters, its "
+        "loss and layers for multi-token prediction may be others there: the memory may be wrong either way");
   }
   in.ignore({"recipe",
              "mode",
