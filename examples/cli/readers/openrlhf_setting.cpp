@@ -71,7 +71,9 @@ class openrlhf_importer {
 
  private:
   /// The key of today, or the older one where the file has it.
-  [[nodiscard]] std::string placed(std::string const& now, std::string const& before) const { return in_.has(before) ? before : now; }
+  [[nodiscard]] std::string placed(std::string const& now, std::string const& before) const {
+    return in_.has(before) && !in_.has(now) ? before : now;
+  }
 
   [[nodiscard]] std::int64_t devices_of(std::string const& role) {
     auto const nodes = placed(role + ".num_nodes", role + "_num_nodes"),
@@ -132,8 +134,9 @@ class openrlhf_importer {
       length = prompt.value_or(1024) + in_.number(placed("rollout.max_new_tokens", "generate_max_len"), 1, 1 << 29).value_or(1024);
       if (!prompt) length = 2048;
     }
-    by.sequence = asked_.sequence.value_or(length.value_or(2048));
-    auto const micro = in_.number(placed("train.micro_batch_size", "micro_train_batch_size"), 1, 1 << 16).value_or(by_preferences_ ? 1 : 8);
+    by.sequence = asked_.sequence.value_or(length.value_or(pairs ? 512 : 2048));
+    auto const micro = in_.number(placed("train.micro_batch_size", "micro_train_batch_size"), 1, 1 << 16)
+                           .value_or(by_preferences_ || program_ == "train_rm" ? 1 : 8);
     auto const global = in_.number(placed("train.batch_size", "train_batch_size"), 1, 1 << 24).value_or(128);
     auto const dynamic = in_.flag(placed("train.dynamic_batch_enable", "use_dynamic_batch"));
     auto const most = in_.number(placed("train.max_tokens_per_gpu", "train_max_tokens_per_gpu"), 1, 1 << 30).value_or(16192);
@@ -376,6 +379,8 @@ class openrlhf_writer {
     for (auto& what : not_written(by_, {.tensor = true, .ring = true})) lack(std::move(what));
     if (by_.model.attention != ballast::attention_kernel::fused && spread.context > 1)
       lack("attention with stored scores beside context parallelism");
+    if (by_.model.kernels.offload_all) lack("activations in host memory");
+    if (by_.model.kernels.instances > 1) lack("groups of ranks that shard states each for themselves");
     add(model_ + ".model_name_or_path", "NAME");
     auto const pairs = program_ == "train_dpo";
     if (pairs && by_.micro_batch % 2 != 0) lack("half a pair of answers in a micro-batch");

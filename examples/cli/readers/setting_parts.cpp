@@ -197,6 +197,7 @@ imported_role forward_role(setting_table const& table, std::string const& role, 
   if (model.experts > 0) {
     m.expert = by.expert;
     m.expert_tensor = by.expert_tensor;
+    m.spread.sequence_parallel = by.tensor > 1 && by.expert > 1;
   }
   m.framework = ballast::framework_named("eager");
   m.language.what = ballast::trained::none;

@@ -103,6 +103,7 @@ class verl_importer {
       asked.gpus = gpus_;
       auto keys = megatron_keys_below(in_, {at.base + "optim.override_optimizer_config.", at.base + "megatron.override_transformer_config.",
                                             at.base + "megatron.", at.base + "megatron.override_ddp_config."});
+      auto const chunks = keys.number("virtual_pipeline_model_parallel_size", 1, 1 << 16).value_or(1);
       if (keys.has("param_offload") || keys.has("optimizer_offload") || keys.has("grad_offload"))
         offload_note(keys.flag("param_offload") || keys.flag("optimizer_offload") || keys.flag("grad_offload"), out);
       keys.ignore({"use_mbridge", "vanilla_mbridge", "use_dist_checkpointing", "dist_checkpointing_*", "extra", "forward_only", "_target_",
@@ -113,7 +114,7 @@ class verl_importer {
                  stages = keys.number("pipeline_model_parallel_size", 1, 1 << 16).value_or(1);
       auto const ranks = ranks_of(in_, gpus_, tensor * context * stages, "the degrees of " + at.base + "megatron");
       take_sequences(ranks, context);
-      if (keys.number("virtual_pipeline_model_parallel_size", 1, 1 << 16).value_or(1) > 1) of_tokens.group = stages;
+      if (chunks > 1) of_tokens.group = stages;
       asked.sequence = multiple(dynamic && !asked_.sequence ? of_tokens.tokens() : sequence, 2 * context);
       asked.micro_batch = asked_.micro_batch.value_or(micro_of(at, dynamic, of_gpu, of_all, ranks));
       asked.micro_batches = 1;
@@ -193,8 +194,14 @@ class verl_importer {
     throw bad_input(in_.file() + ": " + at.base + "ppo_micro_batch_size_per_gpu is missing; --micro-batch says it");
   }
 
-  /// What verl tells Megatron-Core where the file does not.
+  /// What verl tells Megatron-Core where the file does not. It has to know the number of chunks beside a layout, which has it too.
   static void add_defaults(setting_table& keys) {
+    if (keys.has("pipeline_model_parallel_layout")) {
+      setting_table rest(keys.file());
+      for (auto const& entry : keys.entries())
+        if (entry.key != "virtual_pipeline_model_parallel_size") rest.add(entry);
+      keys = std::move(rest);
+    }
     for (auto const* const key : {"sequence_parallel", "use_distributed_optimizer", "bf16"}) add_word(keys, key, "true");
     for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
     for (auto const* const key : {"gradient_accumulation_fusion", "create_attention_mask_in_dataloader"}) add_word(keys, key, "false");
@@ -206,7 +213,10 @@ class verl_importer {
     auto const size = in_.number_or(fsdp + "fsdp_size", -1, -1);
     if (size == 0 || (size > 0 && size < spread.data && spread.data % size != 0))
       in_.refuse(fsdp + "fsdp_size", "does not divide the " + std::to_string(spread.data) + " devices");
-    if (size > 0 && size < spread.data) out.setting.model.kernels.instances = spread.data / size;
+    if (size > 0 && size < spread.data) {
+      out.setting.model.kernels.instances = spread.data / size;
+      out.notes.push_back(fsdp + "fsdp_size: exchanges are timed as among all ranks: the time is too long");
+    }
     if (!in_.flag(fsdp + "reshard_after_forward", true) && spread.zero == 3) spread.zero = 2;
     if (in_.flag(fsdp + "offload_policy") && strategy != "fsdp") out.setting.model.moved = ballast::offload::parameters;
     auto const parameters = in_.flag(fsdp + "param_offload"), states = in_.flag(fsdp + "optimizer_offload");
@@ -346,6 +356,7 @@ class verl_importer {
       by.model.spread.tensor = degree_of(in_, "critic.megatron.tensor_model_parallel_size");
       if (model.experts > 0) {
         by.model.expert = degree_of(in_, "critic.megatron.expert_model_parallel_size");
+        by.model.spread.sequence_parallel = by.model.spread.tensor > 1;
         by.model.expert_tensor = in_.number("critic.megatron.expert_tensor_parallel_size", 1, 1 << 16).value_or(0);
       }
       by.pipeline.stages = static_cast<std::uint64_t>(degree_of(in_, "critic.megatron.pipeline_model_parallel_size"));

@@ -151,7 +151,8 @@ class verl_writer {
     by.model.language = {};
     auto even = by;
     even.boundaries.clear();
-    auto const cut = boundaries_of(by, model_) != boundaries_of(even, model_);
+    auto const cut = boundaries_of(by, model_) != boundaries_of(even, model_) ||
+                     model_.layers % static_cast<std::int64_t>(by.pipeline.stages * by.chunks()) != 0;
     using enum ballast::head_loss::kind;
     if (by.model.loss.how == fused) add(model_section_ + "use_fused_kernels", true);
     if (by.model.loss.how != fused && by.model.loss.how != plain) lack("head loss " + to_string(by.model.loss));
