@@ -75,7 +75,13 @@ inline double difference(numbers const& a, numbers const& b) {
 struct outcome {
   std::string what;
   std::size_t plans = 0, faults = 0;
-  double largest = 0;  // difference of gradients
+  double largest = 0;                      // difference of gradients
+  std::int64_t planned = 0, measured = 0;  // bytes of the largest plan
+  /// Bytes that lived at once: as planned, or less if the plan is a bound.
+  void add_bytes(std::int64_t plan, std::int64_t run, bool bound = false) {
+    faults += run > plan || (run < plan && !bound);
+    if (plan > planned) planned = plan, measured = run;
+  }
   void add(double apart, bool right) {
     ++plans;
     largest = std::max(largest, apart);
@@ -83,6 +89,7 @@ struct outcome {
   }
   bool print() const {
     std::cout << what << ": " << plans << " plans, gradients differ by at most " << largest;
+    if (planned > 0) std::cout << "; of the largest, " << planned << " bytes planned and " << measured << " measured";
     if (faults > 0) std::cout << "; " << faults << " plans are wrong";
     std::cout << "\n";
     return faults == 0;
