@@ -126,6 +126,8 @@ TEST_CASE("rl_writers: batches of verl") {
   CHECK((shared.sequence == 2048 && shared.model.spread.context == 2));
   // devices that the trainer's keys say come before those that are visible
   CHECK(read("export CUDA_VISIBLE_DEVICES=0,1\n" + fsdp).setting.gpus() == 8);
+  CHECK(refused_setting("python3 -m verl.trainer.main_generation data.path=a model.path=Qwen/Qwen2.5-7B\n", "run.sh", request(8))
+            .find("makes no training step") != std::string::npos);
   auto const supervised = "torchrun --nproc_per_node=8 -m verl.trainer.sft_trainer model.path=Qwen/Qwen2.5-7B data.max_length=2048 ";
   CHECK(read(supervised + std::string("data.train_batch_size=64\n")).setting.sequence == 8192);  // batches of tokens by default
   auto const rows = read(supervised + std::string("data.use_dynamic_bsz=False data.micro_batch_size_per_gpu=2 data.train_batch_size=64\n"));

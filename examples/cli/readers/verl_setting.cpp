@@ -25,10 +25,17 @@ class verl_importer {
  public:
   verl_importer(setting_source source, setting_request const& asked)
       : in_(without_references(source.is("flags") ? merged(source.overrides, source.table) : source.table)), asked_(asked) {
+    std::string draws;
+    auto trains = false;
     for (auto const& word : source.commands) {
       supervised_ = supervised_ || word.find("sft_trainer") != word.npos;
       older_ = older_ || word.find("fsdp_sft_trainer") != word.npos;
+      for (auto const* const other : {"verl.trainer.main_generation", "verl.trainer.main_eval"})
+        if (word.find(other) != word.npos) draws = other;
+      trains = trains || word.find("main_ppo") != word.npos || word.find("main_dapo") != word.npos;
     }
+    if (!draws.empty() && !trains && !supervised_)
+      throw bad_input(in_.file() + ": " + draws + " makes no training step: it draws answers, or evaluates them");
     auto const name = source.table.has("config_name") ? source.table.word("config_name") : std::string();
     megatron_ = name.find("megatron") != name.npos;
     in_.ignore({"config_name", "config_path", "hydra.*", "defaults*", "nproc_per_node", "nnodes", "standalone", "node_rank", "master_*",
