@@ -153,7 +153,7 @@ class verl_importer {
   void read_sharding(std::string const& fsdp, imported_setting& out) {
     auto& spread = out.setting.model.spread;
     auto const size = in_.number_or(fsdp + "fsdp_size", -1, -1);
-    if (size == 1) spread.zero = 0;
+    if (size == 1) spread.zero = 0, out.setting.model.kernels.kept_copies = false;
     if (size > 1 && size < spread.data)
       out.notes.push_back("states are judged as sharded over all ranks, not over groups of " + std::to_string(size) +
                           " (fsdp_size): the memory is too low");
@@ -246,6 +246,7 @@ class verl_importer {
     auto& by = own.setting;
     own.framework = "verl";
     own.model = model;
+    own.model.outputs = 1;
     if (uses_megatron(critic)) {
       by.model.spread.tensor = degree_of(in_, "critic.megatron.tensor_model_parallel_size");
       by.pipeline.stages = static_cast<std::uint64_t>(degree_of(in_, "critic.megatron.pipeline_model_parallel_size"));
