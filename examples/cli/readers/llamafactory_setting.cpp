@@ -259,6 +259,7 @@ class llamafactory_importer {
     with.optimizer = in_.word("optim_config.name", "adamw_torch");
     set_attention(in_.word("flash_attn", "auto"), out_);
     set_states(in_, asked_, with, out_);
+    if (with.shards) m.kernels.local_gradient = 0;  // its own trainer exchanges after each micro-batch
     ignore_trainer_keys(in_);
     in_.ignore({"model_class", "template", "train_dataset", "sample_backend", "max_new_tokens", "init_config.*", "dist_config.*",
                 "peft_config.*", "quant_config*", "optim_config.*", "kernel_config.*", "batching_*", "cp_mode", "use_v1_kernels",
