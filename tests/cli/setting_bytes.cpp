@@ -150,7 +150,6 @@ TEST_CASE("setting_bytes: formats of Megatron-Core's optimiser") {
 }
 
 TEST_CASE("setting_bytes: heads of one output, and logits of answers alone") {
-  std::string const common = "model_name_or_path: a/b\ndataset_name: d\nper_device_train_batch_size: 1\nlearning_rate: 1.0e-5\n";
   auto const trl = [&](std::string const& trainer, std::string const& flags) {
     return read("trl " + trainer + " --model_name_or_path a/b --dataset_name d --per_device_train_batch_size 1 --dtype bfloat16 " + flags,
                 "run.sh", 1);
@@ -179,6 +178,14 @@ TEST_CASE("setting_bytes: heads of one output, and logits of answers alone") {
   for (auto const& role : ppo.roles) CHECK(role.of.model.outputs == (role.role == "reward" || role.role == "critic" ? 1 : 0));
   auto const openrlhf = read("python3 -m openrlhf.cli.train_rm --model.model_name_or_path a/b --data.max_len 512", "run.sh", 8);
   CHECK(openrlhf.model.outputs == 1);
+  auto const nemo = yaml(
+      "policy:\n  model_name: a/b\n  max_total_sequence_length: 512\n  train_global_batch_size: 64\n  train_micro_batch_size: 1\n"
+      "  precision: float32\n  reward_model_cfg:\n    enabled: true\n  dtensor_cfg:\n    enabled: true\ncluster:\n  gpus_per_node: 8\n",
+      8);
+  CHECK((nemo.model.outputs == 1 && nemo.setting.model.kernels.value == 4 && nemo.setting.model.kernels.local_gradient == 0));
+  std::string const axolotl = "base_model: a/b\nsequence_len: 64\nmicro_batch_size: 1\nbf16: true\n";
+  CHECK((yaml(axolotl + "reward_model: true\n", 1).model.outputs == 1 && yaml(axolotl, 1).model.outputs == 0));
+  CHECK(yaml(axolotl + "reward_model: true\nnum_labels: 5\n", 1).model.outputs == 5);
 }
 
 TEST_CASE("setting_bytes: settings beside each other") {

@@ -202,7 +202,6 @@ class nemo_rl_importer {
     spread.sequence_parallel = spread.tensor > 1 && in_.flag(part + "sequence_parallel");
     spread.data = ranks_of(in_, gpus_, spread.tensor * spread.context, "tensor_parallel_size x context_parallel_size") * spread.context;
     set_fsdp(out);
-    if (in_.flag(part + "defer_fsdp_grad_sync", true)) by.model.kernels.local_gradient = 4;  // FSDP2 reduces in float32
     if (in_.word(base + "precision", "bfloat16") == "float32") by.model.kernels.value = 4;
     auto const experts = degree_of(in_, part + "expert_parallel_size");
     if (model.experts > 0) {
