@@ -114,6 +114,12 @@ TEST_CASE("setting_bytes: training in float32 keeps 4 bytes a value") {
       "--seq-length 2048 --max-position-embeddings 2048 --position-embedding-type rope --swiglu --normalization RMSNorm "
       "--disable-bias-linear --untie-embeddings-and-output-weights --vocab-size 128256 --micro-batch-size 1 --hidden-dropout 0 "
       "--attention-dropout 0 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 ";
+  auto const swift = [](std::string const& type) {
+    return read("NPROC_PER_NODE=2 swift pt --model a/b --dataset d --tuner_type full --max_length 512 --torch_dtype " + type, "run.sh", 2);
+  };
+  CHECK((bytes(swift("bfloat16")).states == 8 * n && bytes(swift("bfloat16")).gathered == 2 * n));
+  CHECK((bytes(swift("float32")).states == 16 * n && bytes(swift("float32")).gathered == 4 * n));
+  CHECK((bytes(swift("bfloat16")).kept == layers * 2 * h * 512 && bytes(swift("float32")).kept == layers * 4 * h * 512));
   auto const core = [&](std::string const& more) { return read_framework_setting(megatron + more, "run.sh", {.gpus = 1}); };
   CHECK((bytes(core("--bf16")).states == 18 * n && bytes(core("")).states == 16 * n));
   CHECK((bytes(core("--bf16")).kept == layers * 2 * h * 2048 && bytes(core("")).kept == layers * 4 * h * 2048));

@@ -126,7 +126,7 @@ class swift_importer {
     out_.time.attention = attention.ends_with('3') ? ballast::attention_library::flash3 : ballast::attention_library::flash2;
     auto const type = in_.word("torch_dtype", "bfloat16");
     if (type.find("32") != type.npos && !in_.flag("bf16") && !in_.flag("fp16")) {
-      m.optimizer = ballast::optimizer_named("adam-fp32");
+      if (m.optimizer.name.starts_with("adam")) m.optimizer = ballast::optimizer_named("adam-fp32");
       m.kernels.value = 4;
       if (m.kernels.local_gradient > 0) m.kernels.local_gradient = 4;
       out_.untimed = "the rates of kernels are those of 16 and 8 bits, and torch_dtype is " + type;
