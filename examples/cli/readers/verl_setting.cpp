@@ -230,9 +230,10 @@ class verl_importer {
     offload_note(parameters || states, out);
     auto const dtype = in_.word(fsdp + "model_dtype", "fp32");
     if (dtype == "bf16" || dtype == "bfloat16") out.setting.model.optimizer = ballast::optimizer_named("adam-bf16");
-    in_.ignore({fsdp + "wrap_policy.min_num_params", fsdp + "forward_prefetch", fsdp + "use_orig_params",
-                fsdp + "mixed_precision.param_dtype", fsdp + "use_torch_compile", fsdp + "strategy",
-                fsdp + "wrap_policy.transformer_layer_cls_to_wrap"});
+    if (in_.word(fsdp + "mixed_precision.param_dtype", in_.word(fsdp + "dtype", "bfloat16")).find("32") != std::string::npos)
+      out.setting.model.kernels.value = 4;
+    in_.ignore({fsdp + "wrap_policy.min_num_params", fsdp + "forward_prefetch", fsdp + "use_orig_params", fsdp + "use_torch_compile",
+                fsdp + "strategy", fsdp + "wrap_policy.transformer_layer_cls_to_wrap"});
   }
 
   /// Recomputation, and activations in host memory, as the section of a model under FSDP says.
@@ -359,6 +360,7 @@ class verl_importer {
     auto& by = own.setting;
     own.framework = "verl";
     own.model = model;
+    own.model.outputs = 1;
     if (uses_megatron(critic)) {
       by.model.spread.tensor = degree_of(in_, "critic.megatron.tensor_model_parallel_size");
       if (model.experts > 0) {
