@@ -115,6 +115,9 @@ void ignore_core_keys(setting_table& keys) {
                "native_amp_*",
                "hysteresis",
                "freeze_*",
+               "moe_token_dispatcher_type",
+               "moe_grouped_gemm",
+               "vocab_size",
                "num_micro_batches_with_partial_activation_checkpoints",
                "activations_checkpoint_layers_per_pipeline",
                "restore_from_path",
@@ -144,6 +147,14 @@ void ignore_core_keys(setting_table& keys) {
 }
 
 [[nodiscard]] bool is_false(setting_table& in, std::string const& key) { return in.has(key) && !in.flag(key, true); }
+
+/// Megatron-Bridge splits no expert unless it is told to, where Megatron-Core splits them as everything else.
+void set_expert_tensor(setting_table& keys) {
+  auto const spread = std::any_of(keys.entries().begin(), keys.entries().end(), [](auto const& e) {
+    return e.key == "expert_model_parallel_size" && e.words != std::vector<std::string>{"1"};
+  });
+  if (spread) add_word(keys, "expert_tensor_parallel_size", "1");
+}
 
 /// Reads `keys` for the model that is asked for, that `name` is on the hub, or whose shape they have.
 [[nodiscard]] imported_setting read_core(setting_table keys, setting_request asked, std::string const& name, std::string const& framework) {
@@ -375,6 +386,7 @@ void set_parts(imported_setting& out, setting_request const& asked, recipe_parts
              "ft*",
              "inprocess*",
              "env_vars*",
+             "no_sync",
              "nproc_per_node",
              "nnodes",
              "node_rank",
@@ -404,6 +416,7 @@ void set_parts(imported_setting& out, setting_request const& asked, recipe_parts
              "train_iters",
              "finetune",
              "task"});
+  set_expert_tensor(keys);
   auto out = read_core(std::move(keys), asked, model, "Megatron-Bridge");
   set_parts(out, asked, parts);
   if (recipe_name.find("_vl_") != recipe_name.npos) out.reads_images = true;
@@ -447,7 +460,7 @@ void set_parts(imported_setting& out, setting_request const& asked, recipe_parts
 /// The recipe of NeMo 2 that `--factory` names, with what it is called with.
 [[nodiscard]] recipe_parts read_factory(setting_table& in, setting_table& keys, bool finetunes, setting_request& asked, std::string& model,
                                         std::vector<std::string>& notes) {
-  auto factory = in.word("factory");
+  auto factory = in.list("factory").empty() ? std::string() : in.list("factory").front();
   auto given = arguments_of(factory);
   auto const is = [&](char const* key, std::string_view value) { return given.contains(key) && given[key] == value; };
   auto const peft = in.has("peft") ? in.word("peft", "none") : given.contains("peft_scheme") ? given["peft_scheme"] : std::string("lora");
