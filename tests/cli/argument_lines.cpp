@@ -236,30 +236,30 @@ TEST_CASE("argument_lines: a here-document that is read into a variable holds th
 TEST_CASE("argument_lines: words that read takes from a string, and rounds of loops over arrays") {
   auto const of_read = [](std::string const& text, std::string const& key) { return of(text + "\na.py --x $A --y $B --z ${C[@]}", key); };
   CHECK(of_read("IFS=',' read -r A B C <<< \"1,2,3,4\"", "x") == words{"1"});
-  CHECK(of_read("IFS=',' read -r A B C <<< \"1,2,3,4\"", "z") == words{"3,4"});  // the last name takes the rest
+  CHECK(of_read("IFS=',' read -r A B C <<< \"1,2,3,4\"", "z") == words{"3", "4"});  // the last name takes the rest
   CHECK(of_read("V='1,2'\nIFS=, read A B <<< $V", "y") == words{"2"});
   CHECK(of_read("read A B C <<< ' 1   2  3 '", "x") == words{"1"});
   CHECK(of_read("read A B <<< '1   2'", "y") == words{"2"});
   CHECK(of_read("IFS=: read -ra C <<< \"7:8\"", "z") == words{"7", "8"});
-  CHECK(of_read("read -p 'which? ' -r A B <<< '1 2'", "x") == words{"1"});                        // an option with a value
-  CHECK(of_read("A=9\nread -r A B <<< \"$MORE\"", "x") == words{"$A"});                           // nobody knows it
-  CHECK(of_read("IFS=',' read -r A B <<< '1,2'\nread -r C A <<< '3 4,5'", "x") == words{"4,5"});  // IFS was of the other command
+  CHECK(of_read("read -p 'which? ' -r A B <<< '1 2'", "x") == words{"1"});                           // an option with a value
+  CHECK(of_read("A=9\nread -r A B <<< \"$MORE\"", "x") == words{"$A"});                              // nobody knows it
+  CHECK(of_read("IFS=',' read -r A B <<< '1,2'\nread -r C A <<< '3 4,5'", "x") == words{"4", "5"});  // IFS was of the other command
   auto const lines = read_argument_lines(
       "ALL=(\"1,2\" \"3,4\" \"5,6\")\nfor ONE in \"${ALL[@]}\"; do\n IFS=',' read -r A B <<< \"$ONE\"\n a.py --x $A --y $B\ndone",
       "run.sh");
   CHECK(lines.flags.entries().size() == 2);
   CHECK(lines.flags.entries()[1].words == words{"2"});
-  CHECK(lines.unread == words{"line 2: the other 2 rounds of the loop over ONE"});
+  CHECK(lines.unread == words{"line 2: the other 2 rounds over ONE"});
 }
 
 TEST_CASE("argument_lines: what is taken of a condition that nobody knows is said, where it changes something") {
   auto const unread = [](std::string const& text) { return read_argument_lines(text + "\na.py --one $X", "run.sh").unread; };
-  auto const holds = words{"line 2: a condition, which is taken to hold"};
+  auto const holds = words{"line 2: a condition, taken to hold"};
   CHECK(unread("X=1\nif [ -f /a ]; then X=2; fi") == holds);
   CHECK(unread("X=1\n[ -f /a ] && X=2") == holds);
   CHECK(unread("X=1\nif [ \"$N\" -gt 1 ]; then X=2; fi") == holds);
-  CHECK(unread("X=1\nif [ -n \"$N\" ]; then X=2; fi") == words{"line 2: a condition on a variable that is not set, taken not to hold"});
-  CHECK(unread("X=1\nif [ -z \"$N\" ]; then X=2; fi") == words{"line 2: a condition on a variable that is not set, taken to hold"});
+  CHECK(unread("X=1\nif [ -n \"$N\" ]; then X=2; fi") == words{"line 2: a condition on what is unset, not taken"});
+  CHECK(unread("X=1\nif [ -z \"$N\" ]; then X=2; fi") == words{"line 2: a condition on what is unset, taken"});
   CHECK(unread("X=1\nif [ -f /a ]; then mkdir b; fi").empty());  // it changes nothing
   CHECK(unread("X=1\nif [ -z \"$N\" ]; then echo no; exit 1; fi").empty());
   CHECK(unread("X=1\nN=3\nif [ -n \"$N\" ]; then X=2; fi").empty());

@@ -460,7 +460,10 @@ void set_parts(imported_setting& out, setting_request const& asked, recipe_parts
 /// The recipe of NeMo 2 that `--factory` names, with what it is called with.
 [[nodiscard]] recipe_parts read_factory(setting_table& in, setting_table& keys, bool finetunes, setting_request& asked, std::string& model,
                                         std::vector<std::string>& notes) {
-  auto factory = in.list("factory").empty() ? std::string() : in.list("factory").front();
+  std::string factory;  // its whole word, which has commas
+  for (auto const& entry : in.entries())
+    if (entry.key == "factory" && !entry.words.empty()) factory = entry.words.front();
+  in.ignore({"factory"});
   auto given = arguments_of(factory);
   auto const is = [&](char const* key, std::string_view value) { return given.contains(key) && given[key] == value; };
   auto const peft = in.has("peft") ? in.word("peft", "none") : given.contains("peft_scheme") ? given["peft_scheme"] : std::string("lora");

@@ -133,7 +133,7 @@ class script_reader : shell_words {
     --guards_;
     return true;
   }
-  static constexpr auto taken_to_hold = "a condition, which is taken to hold";
+  static constexpr auto taken_to_hold = "a condition, taken to hold";
   truth condition(int depth) {
     auto taken = false;
     at_ += 2;
@@ -150,14 +150,14 @@ class script_reader : shell_words {
       auto const before = changes_;
       if (taken || holds == truth::no) {
         dead([&] { (void)list(depth + 1); });
-        if (!taken && guessed && changes_ != before) pass_over("a condition on a variable that is not set, taken not to hold", line);
+        if (!taken && guessed && changes_ != before) pass_over("a condition on what is unset, not taken", line);
       } else {
         taken = branch_unless_it_ends(depth);
         auto const others = skip_blanks() && (is_word("else") || is_word("elif"));
         if (taken && others && holds == truth::unknown)
           pass_over("the other branches of a condition", line_);
         else if (taken && (holds == truth::unknown || (guessed && holds == truth::yes)) && changes_ != before)
-          pass_over(holds == truth::unknown ? taken_to_hold : "a condition on a variable that is not set, taken to hold", line);
+          pass_over(holds == truth::unknown ? taken_to_hold : "a condition on what is unset, taken", line);
       }
       more = take_word("elif");
     }
@@ -195,8 +195,7 @@ class script_reader : shell_words {
     (void)list(depth + 1);
     if (words.size() > 1) {
       auto const others = words.size() - 1;
-      pass_over("the other " + (others > 1 ? std::to_string(others) + " rounds" : std::string("round")) + " of the loop over " + name,
-                line);
+      pass_over("the other " + (others > 1 ? std::to_string(others) + " rounds" : std::string("round")) + " over " + name, line);
     }
     if (take_word("done")) redirections(nullptr);
     return truth::unknown;
