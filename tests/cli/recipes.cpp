@@ -145,6 +145,8 @@ TEST_CASE("recipes: keys that words take away or change go with what belongs to 
   CHECK((own.model.vocabulary == 32'128 && has_note(own, "the tokenizer of the recipe has 32001 words, and the model 128256")));
   CHECK(bridge("llama3_8b_pretrain tokenizer.tokenizer_model=meta-llama/Meta-Llama-3-8B").model.vocabulary == 128'256);
   CHECK(bridge("llama3_8b_sft").model.vocabulary == 128'256);
+  CHECK(refused_recipe("llama3_8b_pretrain tokenizer.vocab_size=99999999").ends_with("a vocabulary above 2^24 words"));
+  CHECK(refused_recipe("llama3_8b_peft peft.dim=99999").ends_with("rank 99999, which is above 2^16"));
   auto asked = request();
   asked.vocabulary = 64'000;
   CHECK(read_framework_setting("python a.py --recipe llama3_8b_pretrain\n", "run.sh", asked).model.vocabulary == 64'000);

@@ -5,6 +5,8 @@
 #include "readers/recipe_words.hpp"
 #include "readers/setting_parts.hpp"
 
+#include <ballast/core/math.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -296,9 +298,11 @@ void add_core_recipe(setting_table& keys, named_recipe const& recipe, std::vecto
 }
 
 /// Gives the model the words of the recipe's own tokenizer, which is not the model's.
-void set_vocabulary(imported_setting& out, setting_request const& asked, std::int64_t own) {
+void set_vocabulary(imported_setting& out, setting_table const& in, setting_request const& asked, std::int64_t own) {
+  constexpr std::int64_t most = 1 << 24;
   auto const words = asked.vocabulary.value_or(own), multiple = 128 * out.setting.model.spread.tensor, theirs = out.model.vocabulary;
-  out.model.vocabulary = (words + multiple - 1) / multiple * multiple;
+  if (words > most || ballast::divide_up(words, multiple) * multiple > most) throw bad_input(in.file() + ": a vocabulary above 2^24 words");
+  out.model.vocabulary = ballast::divide_up(words, multiple) * multiple;
   if (!asked.vocabulary && out.model.vocabulary != theirs)
     out.notes.push_back("the tokenizer of the recipe has " + std::to_string(own) + " words, and the model " + std::to_string(theirs) +
                         ": a tokenizer of the model, or --vocab-size, says otherwise");
@@ -311,8 +315,9 @@ struct recipe_parts {
   bool frozen = false;
   std::optional<std::int64_t> words{};  ///< of a tokenizer that is not the model's
 };
-void set_parts(imported_setting& out, setting_request const& asked, recipe_parts const& parts) {
-  if (parts.words) set_vocabulary(out, asked, *parts.words);
+void set_parts(imported_setting& out, setting_table const& in, setting_request const& asked, recipe_parts const& parts) {
+  if (parts.words) set_vocabulary(out, in, asked, *parts.words);
+  if (parts.rank > 1 << 16) throw bad_input(in.file() + ": adapters of rank " + std::to_string(parts.rank) + ", which is above 2^16");
   if (parts.rank > 0) set_adapters(out, parts.rank, parts.attention);
   if (parts.frozen) out.setting.model.language.what = ballast::trained::none;
 }
@@ -360,7 +365,8 @@ void set_parts(imported_setting& out, setting_request const& asked, recipe_parts
     parts.frozen = recipe->has("frozen");
     auto const other = in.has("tokenizer.tokenizer_type") || in.has("tokenizer.tokenizer_model") || in.has("model.vocab_size");
     if (recipe->has("words") && !other)
-      parts.words = in.has("tokenizer.vocab_size") ? in.number_or("tokenizer.vocab_size", 1) + 1 : number_of(*recipe, "words", 1);
+      parts.words = in.has("tokenizer.vocab_size") ? (std::min)(in.number_or("tokenizer.vocab_size", 1), std::int64_t{1} << 32) + 1
+                                                   : number_of(*recipe, "words", 1);
     if (parts.words && !asked.vocabulary) add_word(keys, "vocab_size", std::to_string(*parts.words));
     add_core_recipe(keys, *recipe, but, notes);
   }
@@ -418,7 +424,7 @@ void set_parts(imported_setting& out, setting_request const& asked, recipe_parts
              "task"});
   set_expert_tensor(keys);
   auto out = read_core(std::move(keys), asked, model, "Megatron-Bridge");
-  set_parts(out, asked, parts);
+  set_parts(out, in, asked, parts);
   if (recipe_name.find("_vl_") != recipe_name.npos) out.reads_images = true;
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
   auto const passed = in.finish("Megatron-Bridge");
@@ -475,10 +481,9 @@ void set_parts(imported_setting& out, setting_request const& asked, recipe_parts
                     (finetunes ? full ? "finetunes all weights of" : "finetunes" : "pretrains") + " a language model known here");
   if (!asked.gpus) {
     auto const number = [&](std::string const& key, char const* argument, std::int64_t otherwise) {
-      if (in.has(key)) return in.number_or(key, otherwise);
-      auto const text = given.contains(argument) ? given[argument] : std::string();
+      auto const text = in.has(key) ? in.word(key, "") : given.contains(argument) ? given[argument] : std::string();
       auto const plain = !text.empty() && text.size() <= 6 && text.find_first_not_of("0123456789") == text.npos;
-      return plain ? std::int64_t{std::stoll(text)} : otherwise;
+      return (std::max)(plain ? std::int64_t{std::stoll(text)} : otherwise, std::int64_t{1});
     };
     asked.gpus = number("trainer.devices", "num_gpus_per_node", number_of(*recipe, "devices", 8)) *
                  number("trainer.num_nodes", "num_nodes", number_of(*recipe, "nodes", 1));
@@ -528,7 +533,7 @@ void set_parts(imported_setting& out, setting_request const& asked, recipe_parts
              "run.*",     "inference.*", "restore_from_path", "defaults", "_target_", "_partial_", "model_type", "cluster_type", "peft*",
              "yes",       "y",           "executor*"});
   auto out = read_core(std::move(keys), asked, model, "NeMo");
-  set_parts(out, asked, parts);
+  set_parts(out, in, asked, parts);
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
   if (!peft.empty() && peft != "lora" && peft != "none")
     out.notes.push_back("model.peft.peft_scheme " + peft + " is not modelled: the memory is too high");
