@@ -321,7 +321,7 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
   if (parts.rank > 0) set_adapters(out, parts.rank, parts.attention);
   if (parts.frozen) out.setting.model.language.what = ballast::trained::none;
 }
-[[nodiscard]] std::int64_t number_of(named_recipe const& recipe, std::string_view word, std::int64_t otherwise) {
+[[nodiscard]] std::int64_t recipe_number(named_recipe const& recipe, std::string_view word, std::int64_t otherwise) {
   auto const text = recipe.value(word);
   return text ? std::stoll(std::string(*text)) : otherwise;
 }
@@ -361,12 +361,12 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
     if (model.empty()) model = recipe->model;
     if (!asked.gpus) asked.gpus = devices_in(recipe->name);
     if (recipe->has("lora") && (adapter.empty() || adapts))
-      parts = {.rank = in.number_or("peft.dim", number_of(*recipe, "lora", 32)), .attention = recipe->has("attention")};
+      parts = {.rank = in.number_or("peft.dim", recipe_number(*recipe, "lora", 32)), .attention = recipe->has("attention")};
     parts.frozen = recipe->has("frozen");
     auto const other = in.has("tokenizer.tokenizer_type") || in.has("tokenizer.tokenizer_model") || in.has("model.vocab_size");
     if (recipe->has("words") && !other)
       parts.words = in.has("tokenizer.vocab_size") ? (std::min)(in.number_or("tokenizer.vocab_size", 1), std::int64_t{1} << 32) + 1
-                                                   : number_of(*recipe, "words", 1);
+                                                   : recipe_number(*recipe, "words", 1);
     if (parts.words && !asked.vocabulary) add_word(keys, "vocab_size", std::to_string(*parts.words));
     add_core_recipe(keys, *recipe, but, notes);
   }
@@ -485,8 +485,8 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
       auto const plain = !text.empty() && text.size() <= 6 && text.find_first_not_of("0123456789") == text.npos;
       return (std::max)(plain ? std::int64_t{std::stoll(text)} : otherwise, std::int64_t{1});
     };
-    asked.gpus = number("trainer.devices", "num_gpus_per_node", number_of(*recipe, "devices", 8)) *
-                 number("trainer.num_nodes", "num_nodes", number_of(*recipe, "nodes", 1));
+    asked.gpus = number("trainer.devices", "num_gpus_per_node", recipe_number(*recipe, "devices", 8)) *
+                 number("trainer.num_nodes", "num_nodes", recipe_number(*recipe, "nodes", 1));
   }
   auto const packed = is("packed_sequence", "True") && finetunes;
   if (auto const length = given.find("seq_length"); length != given.end() && length->second != "None")
@@ -496,10 +496,10 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
   if (is("performance_mode", "True")) notes.emplace_back("performance_mode is not modelled: the memory is too high, and the step too long");
   if (model.empty()) model = recipe->model;
   recipe_parts parts{.rank = 0, .attention = recipe->has("attention")};
-  if (recipe->has("lora")) parts.rank = in.number_or("peft.dim", number_of(*recipe, "lora", 32));
+  if (recipe->has("lora")) parts.rank = in.number_or("peft.dim", recipe_number(*recipe, "lora", 32));
   parts.attention = adapts_attention(in, "peft.target_modules").value_or(parts.attention);
   if (recipe->has("words") && !in.has_section("model.tokenizer") && !in.has_section("data.tokenizer") && !in.has("model.config.vocab_size"))
-    parts.words = number_of(*recipe, "words", 1);
+    parts.words = recipe_number(*recipe, "words", 1);
   if (parts.words && !asked.vocabulary) add_word(keys, "vocab_size", std::to_string(*parts.words));
   add_core_recipe(keys, *recipe, emptied(in), notes);
   return parts;

@@ -13,7 +13,7 @@ namespace {
 struct configured_model {
   std::string_view name, fields;
 };
-constexpr std::string_view nemotron_h = R"("model_type": "nemotron_h", "head_dim": 128, "vocab_size": 131072, )";
+constexpr std::string_view nemotron_fields = R"("model_type": "nemotron_h", "head_dim": 128, "vocab_size": 131072, )";
 /// Of Nemotron-H: fields beside those that all have, and the pattern of its layers (M is Mamba-2, * attention, - a dense block, E experts).
 constexpr configured_model nemotrons[]{
     {"nvidia/Nemotron-H-4B-Base-8K",
@@ -43,7 +43,7 @@ constexpr configured_model nemotrons[]{
      R"("hidden_size": 2688, "num_attention_heads": 32, "num_key_value_heads": 2, "intermediate_size": 1856, "mamba_num_heads": 64,
         "n_routed_experts": 128, "num_experts_per_tok": 6, "moe_intermediate_size": 1856, "moe_shared_expert_intermediate_size": 3712,
         "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME")"}};
-constexpr configured_model others[]{
+constexpr configured_model other_configurations[]{
     {"Qwen/Qwen3-Next-80B-A3B-Instruct",
      R"("model_type": "qwen3_next", "full_attention_interval": 4, "head_dim": 256, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
         "num_hidden_layers": 48, "shared_expert_intermediate_size": 512)"},
@@ -90,8 +90,8 @@ constexpr configured_model others[]{
 std::optional<ballast::transformer> recipe_model(std::string_view name) {
   auto const read = [&](std::string const& fields) { return read_model_config("{" + fields + "}", std::string(name)).language; };
   for (auto const& model : nemotrons)
-    if (model.name == name) return read(std::string(nemotron_h) + std::string(model.fields));
-  for (auto const& model : others)
+    if (model.name == name) return read(std::string(nemotron_fields) + std::string(model.fields));
+  for (auto const& model : other_configurations)
     if (model.name == name) return read(std::string(model.fields));
   return std::nullopt;
 }
