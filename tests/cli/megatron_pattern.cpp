@@ -87,6 +87,22 @@ TEST_CASE("megatron_pattern: experts, linear attention and state spaces of flags
   CHECK(read(tiny + "--hybrid-layer-pattern M*- --num-experts 4").model.experts == 0);
 }
 
+TEST_CASE("megatron_pattern: the program, or a key of NeMo, says that a model has state spaces") {
+  auto const flags = std::string(
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --micro-batch-size 1 --seq-length 128 "
+      "--vocab-size 1000 --mamba-head-dim 16 --bf16");
+  for (auto const* const program : {"pretrain_mamba.py", "pretrain_hybrid.py"})
+    CHECK(letters(read("torchrun --nproc_per_node 1 " + std::string(program) + " " + flags).model) == "MMMM");
+  CHECK(read("torchrun --nproc_per_node 1 pretrain_gpt.py " + flags).model.space.layers == ballast::layer_set());
+  auto const nemo = read_framework_setting(
+      "name: megatron_mamba\ntrainer:\n  devices: 8\n  num_nodes: 1\n  precision: bf16\nmodel:\n  micro_batch_size: 1\n"
+      "  global_batch_size: 8\n  tensor_model_parallel_size: 1\n  hybrid_override_pattern: null\n  vocab_size: 256000\n"
+      "  encoder_seq_length: 4096\n  position_embedding_type: none\n  num_layers: 56\n  add_bias_linear: false\n"
+      "  mamba_ssm_ngroups: 4\n  hidden_size: 4096\n  num_attention_heads: 32\n",
+      "mamba.yaml", {});
+  CHECK((letters(nemo.model) == std::string(56, 'M') && nemo.model.space.groups == 4));
+}
+
 TEST_CASE("megatron_pattern: linear attention without a pattern is that of Qwen3-Next", "[published]") {
   auto const next =
       "--hidden-size 2048 --num-layers 48 --num-attention-heads 16 --num-query-groups 2 --kv-channels 256 --vocab-size 151936 --swiglu "

@@ -62,7 +62,7 @@ std::optional<megatron_pattern> read_megatron_pattern(setting_table& in, importe
     return word.find("mamba") != std::string::npos || word.find("hybrid") != std::string::npos;
   });
   auto const older = in.word("hybrid_override_pattern"), newer = in.word("hybrid_layer_pattern");
-  auto const hybrid = in.flag("is_hybrid_model") || named || by_ratio;
+  auto const hybrid = in.flag("is_hybrid_model") || named || by_ratio || in.has("mamba_ssm_ngroups");  // the latter in NeMo
   if (!older.empty() && !newer.empty())
     in.refuse("hybrid_override_pattern", "is the older name of hybrid_layer_pattern; Megatron-LM takes one");
   megatron_pattern pattern{.key = older.empty() ? "hybrid_layer_pattern" : "hybrid_override_pattern", .letters = {}};
@@ -126,7 +126,7 @@ void set_megatron_pattern(setting_table& in, megatron_pattern const& pattern, ba
   space.head_width = in.number_or("mamba_head_dim", 64);
   space.heads = in.number_or("mamba_num_heads", 2 * model.hidden / space.head_width);
   space.state = in.number_or("mamba_state_dim", 128);
-  space.groups = in.number_or("mamba_num_groups", 8);
+  space.groups = in.number_or("mamba_ssm_ngroups", in.number_or("mamba_num_groups", 8));
   space.chunk = 128;
   if (has('G')) read_linear_attention(in, model);
   if (has('E') && model.experts == 0) in.refuse(pattern.key, "has layers with experts (E), and num_experts is missing");
