@@ -157,6 +157,16 @@ TEST_CASE("sound_config: what cannot be read is refused by its field") {
   CHECK(refused(qwen2_audio, "\"encoder_attention_heads\": 20", "\"encoder_attention_heads\": 7").find("d_model") != std::string::npos);
   CHECK(refused(qwen2_audio, "\"num_mel_bins\": 128", "\"num_mel_bins\": 100").find("num_mel_bins") != std::string::npos);
   CHECK(refused(qwen2_audio, "\"max_source_positions\": 1500", "\"max_source_positions\": 0").find("audio_config: ") != std::string::npos);
+  CHECK(refused(phi4mm, "\"hidden_size\": 3072", "\"hidden_size\": 1000000000").find("hidden_size") != std::string::npos);
+  auto large = mllama(eleven);
+  large.replace(large.find("560"), 3, "1000000");
+  CHECK(read(large).no_images.find("image_size = 1000000 is too large") != std::string::npos);
+  // a language model of another family, without a layer that has the window
+  CHECK_FALSE(says(read(R"({"model_type": "mllama", "text_config": {"model_type": "gpt_neo", "num_hidden_layers": 2,
+                            "attention_layers": ["global", "global"]}})"),
+                   "cross-attention"));
+  CHECK(refused(phi4mm, "\"r\": 256", "\"r\": 0") == "accepted");
+  CHECK_FALSE(says(read(R"({"model_type": "phi4mm", "text_config": {"model_type": "bloom"}})"), "Adapters"));
   CHECK(refused(phi4mm, "\"attention_dim\": 1024", "\"attention_dim\": 99999999").find("attention_dim = 99999999 is too large") !=
         std::string::npos);
 }

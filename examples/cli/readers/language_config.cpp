@@ -199,7 +199,8 @@ void add_phi4mm(transformer& model, config_fields& in) {
     if (auto adapter = in.part(key)) {
       auto const rank = adapter->number({"r"}).value_or(0);
       if (rank > 1 << 16) adapter->refuse("r", "is too large");
-      model.other_weights += model.layers * rank * widths;
+      if (model.layers <= layer_set::most && widths < 1 << 24)
+        model.other_weights += model.layers * rank * widths;  // else it is refused later
     }
 }
 void add_phimoe(transformer& model, config_fields& in) {

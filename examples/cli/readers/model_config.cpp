@@ -59,8 +59,7 @@ void note_left_out(model_shape& out, config_fields& whole) {
   auto const share = [all = forward_flops(m).per_token](std::int64_t flops) {
     return percent(static_cast<double>(flops) / static_cast<double>(all));
   };
-  if (out.family == "mllama" && m.window > 0) {
-    auto const crossing = m.windowed.count(m.layers);
+  if (auto const crossing = m.window > 0 ? m.windowed.count(m.layers) : 0; out.family == "mllama" && crossing > 0) {
     std::int64_t first = 0;
     while (!m.windowed.contains(first)) ++first;
     constexpr std::int64_t features = 6404;  // of 4 parts of 560 x 560 pixels
@@ -76,6 +75,7 @@ void note_left_out(model_shape& out, config_fields& whole) {
       return adapter ? adapter->number({"r"}).value_or(0) : 0;
     };
     auto const images = rank("vision_lora"), speech = rank("speech_lora");
+    if (images + speech == 0) return;
     out.notes.push_back("Adapters count in memory, and not in time: with images the FLOPs of a token are " +
                         share(2 * (m.other_weights / (images + speech) * images)) + " more, with speech alone " +
                         share(2 * (m.other_weights / (images + speech) * speech)) + ".");

@@ -408,6 +408,7 @@ void require_output(vision_fields& f, char const* key) {
   tower.body.qkv_bias = tower.body.output_bias = tower.patch_bias = false;
   tower.pre_norm = true;
   auto const parts = f.in.number({"max_num_tiles"}, 4), patches = tower.body.positions;
+  if (patches > 1 << 20 || h > 1 << 18) f.in.refuse(h > 1 << 18 ? "hidden_size" : "image_size", "is too large");
   auto const* const listed = f.in.find("supported_aspect_ratios");
   auto const ratios = static_cast<std::int64_t>(listed != nullptr && listed->is_array() ? listed->size() : 8) + 1;  // and none
   if (parts == 0 || parts > 64 || ratios > 1024) f.in.refuse("max_num_tiles", "is not modelled");
