@@ -128,14 +128,16 @@ void check_setting(check_arguments const& arguments) {
   auto const judged = judge_file(arguments);
   if (!arguments.report.empty()) replace_file(arguments.report, render_report(on_page(judged, arguments.command_line)));
   if (format != nullptr) {
+    auto const with_roles = !judged.roles.empty() && format->write_roles != nullptr;
     std::optional<ballast::exported_setting> best;
     for (auto const& ranked : judged.best.ranked) {  // the fastest that the framework can say
       if (best && best->without.empty()) break;
-      auto out = format->write(judged.given.model, setting_of(ranked.plan, judged.given.model, ranked.setting));
+      auto const by = setting_of(ranked.plan, judged.given.model, ranked.setting);
+      auto out = with_roles ? format->write_roles(judged.given.model, by, judged.given.roles) : format->write(judged.given.model, by);
       if (!best || out.without.size() < best->without.size()) best = std::move(out);
     }
     if (!best) throw no_plan(judged.file + ": no setting fits the memory, so none is written");
-    if (!judged.roles.empty()) best->without.push_back("other models on the same devices, so the kind of training");
+    if (!judged.roles.empty() && !with_roles) best->without.push_back("other models on the same devices, so the kind of training");
     for (auto const& lost : best->without)
       (void)std::fprintf(stderr, "Not said by %s: %s.\n", std::string(format->name).c_str(), lost.c_str());
     auto const& out = *best;
