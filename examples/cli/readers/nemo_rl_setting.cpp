@@ -4,19 +4,32 @@
 #include "readers/setting_documents.hpp"
 #include "readers/setting_parts.hpp"
 
+#include <ballast/core/math.hpp>
+#include <ballast/cost/layer_set.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/footprint/kernel_setting.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
+#include <ballast/plan/export/flags.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 // NVIDIA-NeMo/RL: YAML with `policy`, over the file that its `defaults` names.
 
 namespace ballast_cli {
 
 namespace {
+
+// What a written file begins with.
+constexpr std::string_view nemo_rl_sft = "defaults: sft.yaml  # of examples/configs\nsft:\n  seed: 42";
 
 class nemo_rl_importer {
  public:
@@ -48,6 +61,7 @@ class nemo_rl_importer {
 
   imported_setting read() {
     take_model(in_, asked_, {"policy.model_name"}, out_);
+    read_overrides();
     auto const colocated = in_.flag("policy.generation.colocated.enabled", true);
     gpus_ = devices();
     if (!colocated) {
@@ -62,11 +76,15 @@ class nemo_rl_importer {
     auto notes = std::move(out_.notes);
     auto unread = std::move(out_.unread);
     auto const megatron = in_.flag("policy.megatron_cfg.enabled");
+    auto doubtful = std::move(out_.passed.doubtful);
     out_ = megatron ? by_megatron("policy.", out_.model) : by_dtensor("policy.", out_.model);
+    out_.passed.doubtful.insert(out_.passed.doubtful.end(), doubtful.begin(), doubtful.end());
     out_.reads_images = images;
     out_.notes.insert(out_.notes.begin(), notes.begin(), notes.end());
     out_.unread = std::move(unread);
     read_batches();
+    if (megatron) note_logits();
+    out_.notes.insert(out_.notes.end(), rounding_.begin(), rounding_.end());
     read_roles(colocated);
     ignore_rest();
     auto passed = in_.finish("NeMo RL");
@@ -87,7 +105,42 @@ class nemo_rl_importer {
     auto const given = in_.number(base + "max_total_sequence_length", 1, 1 << 30);
     if (asked_.sequence) return *asked_.sequence;
     if (!given) throw bad_input(in_.file() + ": " + base + "max_total_sequence_length is missing; --seq-length says it too");
-    return *given;
+    auto const multiple = in_.number_or(base + "make_sequence_length_divisible_by", 1);
+    return rounded(*given, multiple, base + "max_total_sequence_length", "make_sequence_length_divisible_by");
+  }
+  /// A length up to a multiple, with a note where that changes it.
+  [[nodiscard]] std::int64_t rounded(std::int64_t length, std::int64_t multiple, std::string const& key, std::string const& why) {
+    auto const up = ballast::divide_up(length, multiple) * multiple;
+    if (up != length)
+      rounding_.push_back(key + " " + std::to_string(length) + " is padded to " + std::to_string(up) + ", a multiple of " + why);
+    return up;
+  }
+  void note(std::string const& what) { out_.notes.push_back(what); }
+
+  /// Numbers of the model's configuration that the file replaces: that of the layers is applied, others of the shape are doubtful.
+  void read_overrides() {
+    for (auto const* const key : {"policy.hf_config_overrides.num_hidden_layers", "policy.megatron_cfg.model_overrides.num_layers"})
+      if (auto const layers = in_.number(key, 1, ballast::layer_set::most)) {
+        out_.model.layers = *layers;
+        note(std::string(key) + ": the model is cut to " + std::to_string(*layers) + " layers");
+      }
+    std::string const part = "policy.megatron_cfg.model_overrides.";
+    for (auto const& entry : in_.entries())
+      if (entry.key.starts_with(part) && entry.key != part + "num_layers" && is_shape(entry.key.substr(part.size())))
+        out_.passed.doubtful.push_back(printable(entry.key));
+    in_.ignore({"policy.hf_config_overrides", "policy.hf_config_overrides.rope_*", "policy.hf_config_overrides.max_position_embeddings",
+                "policy.hf_config_overrides.num_labels", "policy.hf_config_overrides.use_cache"});
+  }
+  /// Whether a field of a model's configuration, or one in a part of it, decides its shape.
+  [[nodiscard]] static bool is_shape(std::string_view field) {
+    for (auto const* const name :
+         {"num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups", "kv_channels", "vocab_size",
+          "num_moe_experts", "moe_ffn_hidden_size", "moe_router_topk", "moe_shared_expert_intermediate_size", "moe_layer_freq"})
+      if (field == name) return true;
+    return field.find('.') != field.npos;
+  }
+  [[nodiscard]] std::string precision_of(std::string const& base) {
+    return in_.one_of(base + "precision", {"bfloat16", "float16", "float32"});
   }
   [[nodiscard]] bool packs(std::string const& base) {
     auto const packed = in_.flag(base + "sequence_packing.enabled"), dynamic = in_.flag(base + "dynamic_batching.enabled");
@@ -104,34 +157,12 @@ class nemo_rl_importer {
     in_.ignore({part + "checkpoint.*", part + "env_vars.*", part + "scheduler.*", part + "fp8_cfg.*", part + "peft.*"});
     auto const adapters = in_.flag(part + "peft.enabled") ? in_.number_or(part + "peft.dim", 8) : 0;
     auto const fp8 = in_.flag(part + "fp8_cfg.enabled");
-    auto keys = megatron_keys_below(in_, {part + "distributed_data_parallel_config.", part + "optimizer.", part});
-    keys.ignore({"enabled",
-                 "activation_checkpointing",
-                 "empty_unused_memory_level",
-                 "converter_type",
-                 "pipeline_dtype",
-                 "params_dtype",
-                 "freeze_moe_router",
-                 "force_overwrite_initial_ckpt",
-                 "force_reconvert_from_hf",
-                 "defer_fp32_logits",
-                 "apply_rope_fusion",
-                 "bias_activation_fusion",
-                 "train_iters",
-                 "grad_reduce_in_fp32",
-                 "average_in_collective",
-                 "use_custom_fsdp",
-                 "layernorm_epsilon",
-                 "use_linear_ce_fusion_loss",
-                 "linear_ce_fusion_chunk_size",
-                 "use_fused_linear_logprobs",
-                 "fused_linear_logprobs_chunk_size",
-                 "cuda_graph_warmup_steps",
-                 "data_parallel_sharding_strategy",
-                 "checkpoint",
-                 "env_vars",
-                 "mtp_detach_heads",
-                 "gradient_accumulation_fusion"});
+    auto const fsdp = in_.flag(part + "distributed_data_parallel_config.use_custom_fsdp");
+    auto const fused = in_.flag(part + "use_fused_linear_logprobs");
+    auto const of_chunk = in_.number_or(part + "fused_linear_logprobs_chunk_size", 256);
+    auto const precision = precision_of(base);
+    auto const overrides = part + "model_overrides.";
+    auto keys = megatron_keys_below(in_, {overrides, part + "distributed_data_parallel_config.", part + "optimizer.", part});
     for (auto const* const key : {"use_distributed_optimizer", "bf16", "moe_grouped_gemm"}) add_word(keys, key, "true");
     for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
     setting_table final(keys.file());
@@ -139,10 +170,12 @@ class nemo_rl_importer {
       auto const granular = entry.key == "recompute_granularity" || entry.key == "recompute_modules" || entry.key == "recompute_method" ||
                             entry.key == "recompute_num_layers";
       if (granular && !recomputes) continue;
-      if (entry.key == "bf16" || entry.key == "fp16") continue;
+      if (entry.key == "bf16" || entry.key == "fp16" || is_shape(entry.key)) continue;
       final.add(entry);
     }
-    add_word(final, "bf16", "true");
+    if (precision != "float32") add_word(final, precision == "float16" ? "fp16" : "bf16", "true");
+    if (in_.flag(base + "sequence_packing.enabled")) add_word(final, "no_create_attention_mask_in_dataloader", "true");
+    if (model.experts == 0) final.ignore({"moe_*"});
     if (recomputes) {
       add_word(final, "recompute_granularity", "full");
       auto const full = final.word("recompute_granularity") == "full";
@@ -181,12 +214,25 @@ class nemo_rl_importer {
     asked.model = model;
     asked.gpus = gpus_;
     auto const context = final.number("context_parallel_size", 1, 1 << 16).value_or(1);
-    asked.sequence = (length_of(base) + 2 * context - 1) / (2 * context) * (2 * context);
+    asked.sequence = for_context(length_of(base), context, base + "max_total_sequence_length");
     asked.micro_batch = micro_of(base);
     asked.micro_batches = 1;
     auto out = read_by_megatron(std::move(final), asked, "NeMo RL");
-    if (adapters > 0) out.setting.model.language = {.what = ballast::trained::low_rank, .rank = adapters};
+    auto& m = out.setting.model;
+    if (adapters > 0) m.language = {.what = ballast::trained::low_rank, .rank = adapters};
+    if (fsdp) out.notes.emplace_back("use_custom_fsdp is passed on to nothing by NeMo RL, and changes nothing");
+    if (precision == "float32") out.notes.emplace_back("activations in float32 are counted in 16 bits: the memory is too low");
+    if (fused) {
+      if (context > 1) in_.refuse(part + "use_fused_linear_logprobs", "does not go with context_parallel_size");
+      m.loss = {.how = ballast::head_loss::kind::chunked, .chunks = ballast::divide_up(out.setting.sequence, of_chunk)};
+      out.notes.emplace_back("use_fused_linear_logprobs: the head's gradient in float32 is not counted, so the memory is too low");
+    }
     return out;
+  }
+
+  /// A length up to what context parallelism can share.
+  [[nodiscard]] std::int64_t for_context(std::int64_t length, std::int64_t context, std::string const& key) {
+    return context == 1 ? length : rounded(length, 2 * context, key, "twice context_parallel_size");
   }
 
   [[nodiscard]] imported_setting by_dtensor(std::string const& base, ballast::transformer const& model) {
@@ -205,16 +251,28 @@ class nemo_rl_importer {
     if (model.experts > 0) {
       by.model.expert = experts;
       by.model.expert_tensor = 1;
+    } else if (experts > 1) {
+      out.notes.emplace_back("expert_parallel_size changes nothing: the model has no experts");
     }
-    if (degree_of(in_, part + "dp_replicate_size") > 1)
-      out.notes.emplace_back("dp_replicate_size: states are judged as sharded over all ranks, so the memory is too low");
+    if (auto const replicas = degree_of(in_, part + "dp_replicate_size"); replicas > 1) {
+      if (spread.data % replicas != 0) in_.refuse(part + "dp_replicate_size", "does not divide the data-parallel ranks");
+      by.model.kernels.instances = replicas;
+    }
     if (in_.flag(part + "cpu_offload")) by.model.moved = ballast::offload::parameters;
     if (in_.flag(part + "activation_checkpointing")) by.recompute.what = ballast::recompute_setting::kind::uniform;
-    if (in_.flag(part + "lora_cfg.enabled"))
+    if (in_.flag(part + "lora_cfg.enabled")) {
       by.model.language = {.what = ballast::trained::low_rank, .rank = in_.number(part + "lora_cfg.dim", 1, 1 << 16).value_or(8)};
+      by.model.kernels.adapter_value = 4;
+      if (!in_.list(part + "lora_cfg.target_modules").empty() && !in_.flag(part + "lora_cfg.match_all_linear", true))
+        out.notes.emplace_back("lora_cfg.target_modules are judged as all linear layers: the memory is too high");
+    }
     if (spread.tensor > 1) by.model.loss.how = ballast::head_loss::kind::parallel;
-    auto const optimizer = in_.word(base + "optimizer.name", "torch.optim.AdamW");
-    if (optimizer.find("Adam") == optimizer.npos) out.notes.push_back("optimizer.name " + optimizer + " is judged as Adam");
+    set_torch_optimizer(in_, base + "optimizer.name", base + "optimizer.kwargs.", out);
+    if (precision_of(base) == "float32") {
+      by.model.kernels.value = 4;
+      out.untimed = "the rates of kernels are those of 16 and 8 bits, and policy.precision is float32";
+    }
+    if (in_.word(part + "automodel_kwargs.attn_implementation") == "eager") by.model.attention = ballast::attention_kernel::stored_scores;
     by.sequence = length_of(base);
     by.micro_batch = micro_of(base);
     in_.ignore({part + "*"});
@@ -241,12 +299,23 @@ class nemo_rl_importer {
     auto const tokens = in_.has(key) && in_.word(key).find('$') == std::string::npos ? in_.number(key, 1, 1 << 30) : std::nullopt;
     if (!tokens || asked_.sequence || asked_.micro_batch) return;
     auto const all = by.sequence * by.micro_batch * by.micro_batches;
-    auto const both = 2 * by.model.spread.context;
-    by.sequence = (*tokens + both - 1) / both * both;
+    by.sequence = for_context(*tokens, by.model.spread.context, key);
     by.micro_batch = 1;
     by.micro_batches = (std::max)((all + by.sequence - 1) / by.sequence, std::int64_t{1});
     out_.notes.push_back(std::string(key) + ": a micro-batch is judged as one sequence of all its " + std::to_string(by.sequence) +
                          " tokens, whose attention takes too long");
+  }
+
+  /// Log-probabilities keep more than Megatron-LM's loss, unless they are computed in chunks.
+  void note_logits() {
+    auto const& by = out_.setting;
+    auto const deferred = in_.flag("policy.megatron_cfg.defer_fp32_logits");
+    auto const chunks = in_.number("policy.logprob_chunk_size", 0).value_or(0) > 0;
+    if (by.model.loss.how != ballast::head_loss::kind::plain || (deferred && chunks)) return;
+    auto const logits =
+        by.sequence * by.micro_batch / by.model.spread.context * ballast::divide_up(out_.model.vocabulary, by.model.spread.tensor);
+    note("log-probabilities have 6 bytes for each logit beside those of Megatron-LM's loss: the memory of the last stage is up to " +
+         std::to_string(6 * logits / 1'000'000) + " MB too low");
   }
 
   void read_roles(bool colocated) {
@@ -255,10 +324,17 @@ class nemo_rl_importer {
     auto const& m = out_.setting.model;
     auto const stages = static_cast<std::int64_t>(out_.setting.pipeline.stages);
     // its parameters are in host memory, and take the place of the trained ones while it runs
-    if ((penalty > 0 && in_.has_section("grpo.")) || dpo)
-      out_.roles.push_back(
+    if ((penalty > 0 && in_.has_section("grpo.")) || dpo) {
+      auto reference =
           forward_role(in_, "reference", out_.model,
-                       {.gpus = gpus_, .tensor = m.spread.tensor, .stages = stages, .sharded = m.spread.zero == 3, .resident = false}));
+                       {.gpus = gpus_, .tensor = m.spread.tensor, .stages = stages, .sharded = m.spread.zero == 3, .resident = false});
+      auto& of = reference.of.setting;
+      of.model.expert = m.expert;
+      of.model.expert_tensor = m.expert_tensor;
+      of.boundaries = out_.setting.chunks() == 1 ? out_.setting.boundaries : std::vector<std::uint32_t>{};
+      require_suits(in_, reference.of);
+      out_.roles.push_back(std::move(reference));
+    }
     if (auto const backend = in_.word("policy.generation.backend"); !backend.empty() && colocated) {
       auto const part = "policy.generation." + (backend == "sglang" ? std::string("sglang_cfg.") : std::string("vllm_cfg."));
       auto const tensor = degree_of(in_, part + "tensor_parallel_size"), cut = degree_of(in_, part + "pipeline_parallel_size");
@@ -280,6 +356,7 @@ class nemo_rl_importer {
              .sharded = true,
              .resident = false}));
     }
+    if (in_.flag("policy.draft.enabled")) note("policy.draft trains a further model, which is not judged: the memory is too low");
     if (in_.has_section("value.")) out_.notes.emplace_back("value: the critic is not judged, so the memory may be too low");
   }
 
@@ -288,11 +365,11 @@ class nemo_rl_importer {
                 "policy.tokenizer.*",
                 "policy.dtensor_cfg.*",
                 "policy.megatron_cfg.*",
+                "policy.optimizer",
                 "policy.optimizer.*",
                 "policy.scheduler*",
                 "policy.dynamic_batching.*",
                 "policy.sequence_packing.*",
-                "policy.hf_config_overrides*",
                 "policy.make_sequence_length_divisible_by",
                 "policy.max_grad_norm",
                 "policy.logprob_*",
@@ -323,13 +400,156 @@ class nemo_rl_importer {
                 "checkpointing.*",
                 "data_plane.*",
                 "async_*",
+                "reward_penalties.*",
                 "on_policy_distillation.*"});
   }
 
   setting_table in_;
   setting_request const& asked_;
   imported_setting out_;
+  std::vector<std::string> rounding_{};  ///< notes on lengths that are padded
   std::int64_t gpus_ = 1;
+};
+
+/// A file for `examples/run_sft.py`: over the file of defaults that comes with the framework, all that a plan depends on.
+class nemo_rl_writer {
+ public:
+  nemo_rl_writer(ballast::transformer const& model, ballast::training_setting const& by) : model_(model), by_(by), m_(by.model) {}
+
+  [[nodiscard]] ballast::exported_setting written() {
+    auto const megatron = m_.framework.count == ballast::tensor_count::megatron;
+    auto const packs = megatron && m_.spread.context > 1;  // Megatron-Core's context parallelism takes packed sequences alone
+    auto const multiple = (m_.spread.context > 1 ? 2 * m_.spread.context : 1) * (m_.spread.sequence_parallel ? m_.spread.tensor : 1);
+    if (by_.sequence % multiple != 0) lack("a sequence that is no multiple of ", multiple, " tokens");
+    if (packs && by_.micro_batch > 1) lack("micro-batches of several sequences beside context parallelism");
+    line(nemo_rl_sft, "\npolicy:\n  model_name: NAME  # of the model");
+    line("  train_global_batch_size: ", by_.global_batch(), "\n  train_micro_batch_size: ", by_.micro_batch);
+    line("  max_total_sequence_length: ", by_.sequence, "\n  make_sequence_length_divisible_by: ", multiple, "\n  precision: bfloat16");
+    line("  dynamic_batching:\n    enabled: false\n  sequence_packing:\n    enabled: ", packs ? "true" : "false");
+    if (packs) line("    train_mb_tokens: ", by_.sequence);
+    if (m_.expert_capacity > 0) lack("expert capacity");
+    if (m_.fp8_experts) lack("experts in 8 bits");
+    auto const adapts = m_.language.what == ballast::trained::low_rank;
+    if (m_.language.what != ballast::trained::all &&
+        (!adapts || m_.language.quantised || m_.language.matrices != ballast::adapted_matrices::every_matrix))
+      lack(ballast::detail::trained_in_words(m_.language));
+    if (megatron)
+      write_megatron(adapts);
+    else
+      write_dtensor(adapts);
+    auto of_node = (std::min)(by_.gpus(), std::int64_t{8});
+    while (by_.gpus() % of_node != 0) --of_node;
+    line("cluster:\n  gpus_per_node: ", of_node, "\n  num_nodes: ", by_.gpus() / of_node);
+    return std::move(out_);
+  }
+
+ private:
+  template <class... Parts>
+  void line(Parts const&... parts) {
+    out_.text += ballast::sentence(parts..., "\n");
+  }
+  template <class... Parts>
+  void lack(Parts const&... parts) {
+    out_.without.push_back(ballast::sentence(parts...));
+  }
+  void lack_of_state(std::string_view expected) {
+    if (m_.optimizer.name != expected) lack("optimizer ", m_.optimizer.name);
+  }
+  [[nodiscard]] static char const* on(bool value) { return value ? "true" : "false"; }
+
+  void write_dtensor(bool adapts) {
+    using enum ballast::recompute_setting::kind;
+    auto const& spread = m_.spread;
+    if (by_.pipeline.stages > 1) lack("a pipeline of ", by_.pipeline.stages, " stages");
+    if (spread.zero != (spread.data > 1 ? 3 : 0)) lack("ZeRO stage ", spread.zero);
+    if (spread.context > 1 && m_.method != ballast::context_method::ring) lack("sequence parallelism by heads");
+    if (spread.context > 1 && spread.sequence_parallel) lack("sequence parallelism beside context parallelism");
+    lack_of_state("adam-fp32");
+    if (m_.loss.how != (spread.tensor > 1 ? ballast::head_loss::kind::parallel : ballast::head_loss::kind::plain))
+      lack("head loss ", to_string(m_.loss));
+    auto const away = m_.moved == ballast::offload::parameters && by_.gpus() > 1;
+    if (m_.moved != ballast::offload::none && !away) lack("offload ", ballast::detail::offload_in_words(m_.moved));
+    if (by_.recompute.what != none && (by_.recompute.what != uniform || by_.recompute.layers != 1))
+      lack("recompute ", ballast::detail::recompute_in_words(by_.recompute));
+    if (model_.experts > 0 && m_.experts().expert_tensor > 1) lack("expert-tensor parallelism");
+    line("  dtensor_cfg:\n    enabled: true\n    tensor_parallel_size: ", spread.tensor, "\n    context_parallel_size: ", spread.context);
+    line("    sequence_parallel: ", on(spread.sequence_parallel), "\n    activation_checkpointing: ", on(by_.recompute.what != none));
+    line("    cpu_offload: ", on(away), "\n    dp_replicate_size: ", m_.kernels.instances);
+    if (model_.experts > 0) line("    expert_parallel_size: ", m_.expert);
+    if (m_.attention != ballast::attention_kernel::fused) line("    automodel_kwargs:\n      attn_implementation: eager");
+    line("    lora_cfg:\n      enabled: ", on(adapts), "\n      match_all_linear: true\n      dim: ", adapts ? m_.language.rank : 8);
+    line("  megatron_cfg:\n    enabled: false\n  optimizer:\n    name: torch.optim.AdamW");
+  }
+
+  /// Layers of the first and the last stage, where they are not as many as in the others, which are alike.
+  void write_ends() {
+    auto const stages = by_.pipeline.stages;
+    if (by_.chunks() > 1 || !std::holds_alternative<ballast::one_f_one_b_schedule>(by_.pipeline.schedule))
+      lack(ballast::detail::schedule_in_words(by_.pipeline.schedule));
+    auto const cuts = boundaries_of(by_, model_);
+    if (stages == 1 || cuts.size() != stages + 1) return;
+    std::vector<std::int64_t> layers;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) layers.push_back(static_cast<std::int64_t>(cuts[i + 1] - cuts[i]));
+    layers.front() -= model_.vocabulary > 0 ? 1 : 0;  // the embedding
+    layers.back() -= (model_.vocabulary > 0 ? 1 : 0) + model_.mtp_layers;
+    auto const alike = std::adjacent_find(layers.begin() + 1, layers.end() - 1, std::not_equal_to<>{}) == layers.end() - 1;
+    if (!alike || layers.front() < 1 || layers.back() < 1) return lack("the cut");
+    auto const even = std::adjacent_find(layers.begin(), layers.end(), std::not_equal_to<>{}) == layers.end();
+    auto const number = [&](std::int64_t of) { return even ? std::string("null") : std::to_string(of); };
+    line("    num_layers_in_first_pipeline_stage: ", number(layers.front()),
+         "\n    num_layers_in_last_pipeline_stage: ", number(layers.back()));
+  }
+
+  void write_megatron(bool adapts) {
+    using enum ballast::recompute_setting::kind;
+    auto const& k = m_.kernels;
+    auto const& spread = m_.spread;
+    if (spread.zero > 1) lack("ZeRO stage ", spread.zero);
+    if (spread.context > 1 && m_.method != ballast::context_method::ring) lack("context parallelism by heads");
+    auto const shorter = m_.optimizer.name == "adam-bf16-gradients";
+    if (!shorter) lack_of_state("adam");
+    if (m_.moved != ballast::offload::none && m_.moved != ballast::offload::optimizer)
+      lack("offload ", ballast::detail::offload_in_words(m_.moved));
+    if (k.hidden_dropout || k.attention_dropout) lack("dropout");
+    if (k.tensor_overlap || k.expert_overlap || k.deferred > 0 || k.instances > 1 || !k.engine) lack("other kernels");
+    auto const chunked = m_.loss.how == ballast::head_loss::kind::chunked;
+    auto const of_chunk = ballast::divide_up(by_.sequence, m_.loss.chunks);
+    if (chunked ? spread.context > 1 || ballast::divide_up(by_.sequence, of_chunk) != m_.loss.chunks
+                : m_.loss.how != ballast::head_loss::kind::plain)
+      lack("head loss ", to_string(m_.loss));
+    auto const& again = by_.recompute;
+    if (again.what != none && again.what != modules && (again.what != uniform || again.layers != 1))
+      lack("recompute ", ballast::detail::recompute_in_words(again));
+    line("  dtensor_cfg:\n    enabled: false\n  optimizer: null\n  megatron_cfg:\n    enabled: true");
+    line("    tensor_model_parallel_size: ", spread.tensor, "\n    pipeline_model_parallel_size: ", by_.pipeline.stages,
+         "\n    context_parallel_size: ", spread.context, "\n    sequence_parallel: ", on(spread.sequence_parallel));
+    write_ends();
+    if (model_.experts > 0)
+      line("    expert_model_parallel_size: ", m_.expert, "\n    expert_tensor_parallel_size: ", m_.experts().expert_tensor,
+           "\n    moe_token_dispatcher_type: alltoall\n    moe_grouped_gemm: ", on(k.grouped_gemm));
+    line("    activation_checkpointing: ", on(again.what != none),
+         "\n    recompute_granularity: ", again.what == modules ? "selective" : "full");
+    if (again.what == modules) line("    recompute_modules: [", to_string(again.modules), "]");
+    line("    attention_backend: ", m_.attention != ballast::attention_kernel::fused ? "unfused" : k.flash ? "flash" : "auto");
+    line("    gradient_accumulation_fusion: ", on(k.dummy_gradients), "\n    use_fused_linear_logprobs: ", on(chunked));
+    if (chunked) line("    fused_linear_logprobs_chunk_size: ", of_chunk);
+    std::string moved;
+    for (auto const& part : ballast::offload_modules)
+      if (k.moved.contains(part.module)) moved += (moved.empty() ? "" : ", ") + std::string(part.name);
+    line("    fine_grained_activation_offloading: ", on(!moved.empty()), "\n    offload_modules: [", moved, "]");
+    line("    fp8_cfg:\n      enabled: ", on(k.fp8), "\n      fp8: hybrid\n      fp8_recipe: tensorwise\n      fp8_param: false");
+    line("    peft:\n      enabled: ", on(adapts), "\n      dim: ", adapts ? m_.language.rank : 8);
+    line("    optimizer:\n      optimizer: adam\n      bf16: true\n      use_distributed_optimizer: ", on(spread.zero == 1),
+         "\n      use_precision_aware_optimizer: false\n      optimizer_cpu_offload: ", on(m_.moved == ballast::offload::optimizer),
+         "\n      optimizer_offload_fraction: 1.0");
+    line("    distributed_data_parallel_config:\n      grad_reduce_in_fp32: ", on(!shorter),
+         "\n      overlap_grad_reduce: true\n      overlap_param_gather: ", on(!chunked));  // both are not allowed together
+  }
+
+  ballast::transformer const& model_;
+  ballast::training_setting const& by_;
+  ballast::model_setting const& m_;
+  ballast::exported_setting out_;
 };
 
 constexpr std::string_view nemo_rl_keys[]{"policy."};
@@ -349,6 +569,10 @@ constinit framework_format const nemo_rl_format{
           return in.has_any(nemo_rl_keys) && (cluster || in.table.has("policy.model_name")) ? 90 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return nemo_rl_importer(std::move(source), asked).read(); },
-    .write = nullptr};
+    .write =
+        [](ballast::transformer const& model, ballast::training_setting const& by) {
+          require_valid(by, model);
+          return nemo_rl_writer(model, by).written();
+        }};
 
 }  // namespace ballast_cli
