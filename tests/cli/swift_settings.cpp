@@ -36,7 +36,8 @@ setting_request request() {
       return "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n"
              "  offload_optimizer_device: none\n  offload_param_device: none\nmixed_precision: bf16\nnum_machines: 2\nnum_processes: 8\n";
     if (name == "grad_op.json")
-      return "{\"fsdp\": \"shard_grad_op auto_wrap offload\", \"fsdp_config\": {\"fsdp_version\": 2, \"reshard_after_forward\": false}}";
+      return "{\"fsdp\": \"shard_grad_op auto_wrap offload\", \"fsdp_config\": {\"fsdp_version\": 2, \"reshard_after_forward\": false, "
+             "\"activation_cpu_offload\": true}}";
     return std::nullopt;
   };
   return out;
@@ -81,8 +82,10 @@ TEST_CASE("swift_settings: ms-swift's own names of DeepSpeed's and FSDP's settin
   CHECK((preset.model.spread.zero == 3 && preset.recompute.what == uniform && preset.model.optimizer.name == "adam-fp32"));
   auto const file = read(sft + "--gradient_checkpointing false --fsdp grad_op.json\n").setting;
   CHECK((file.model.spread.zero == 2 && file.recompute.what == none && file.model.moved == ballast::offload::gradients));
+  CHECK((file.model.kernels.offload_all && !preset.model.kernels.offload_all));
   CHECK(refused_setting(sft + "--fsdp gone.json\n", "run.sh", request()).find("is a file that is not found") != std::string::npos);
   CHECK(refused_setting(sft + "--fsdp fsdp2 --deepspeed zero3\n", "run.sh", request()).find("is given beside FSDP") != std::string::npos);
+  CHECK(has_note(read(sft + "--quant_bits 4\n"), "quantises nothing"));
   CHECK(read(sft + "--optim adafactor\n").setting.model.optimizer.moments == ballast::moment_form::factors);
 }
 

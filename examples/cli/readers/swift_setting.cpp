@@ -66,6 +66,7 @@ class swift_importer {
       auto inner = read_json_setting(*text, name);
       launcher_.shards = 3;
       take_fsdp(inner, launcher_, out_);
+      out_.setting.model.kernels.offload_all = inner.flag("fsdp_config.activation_cpu_offload");
     } else if (name == "fsdp2") {  // its file says activation_checkpointing
       launcher_.shards = 3;
       out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
@@ -170,7 +171,7 @@ class swift_importer {
     auto const bits = in_.number("quant_bits", 0);
     if (!quantised.empty() && quantised != "bnb" && quantised != "hqq") in_.refuse("quant_method", "is not modelled; bnb and hqq are");
     if (!quantised.empty() && bits && *bits != 4) in_.refuse("quant_bits", "is not modelled; 4 is");
-    if (quantised.empty() && bits) in_.refuse("quant_bits", "needs quant_method");
+    if (quantised.empty() && bits) note("quant_bits without quant_method quantises nothing");
     auto const type = in_.word("tuner_type", "lora"), older = in_.word("train_type", type), how = type == "lora" ? older : type;
     auto const rank = in_.number_or("lora_rank", 8);
     auto const adapted = how != "full";
