@@ -52,8 +52,8 @@ class swift_importer {
 
   /// What accelerate is told in front of the program, and swift's own word for FSDP: a preset, a file or words of the trainer.
   void read_launcher() {
-    launcher_.halves = true;
-    launcher_.precision = in_.word("torch_dtype", "bfloat16").ends_with("32") ? "fp32" : "bf16";
+    launcher_.halves = !in_.word("torch_dtype", "bfloat16").ends_with("32");
+    launcher_.precision = launcher_.halves ? "bf16" : "fp32";
     auto const plugin = in_.word("optimizer");
     launcher_.optimizer = in_.flag("use_galore")                                ? "galore_adamw"
                           : plugin.starts_with("muon") || plugin == "dist_muon" ? "muon"
