@@ -200,7 +200,8 @@ TEST_CASE("nemo_settings: NeMo RL says which lengths it pads, and its reference 
     return read(
         "defaults: ../sft.yaml\ndpo:\n  seed: 1\npolicy:\n  model_name: Qwen/Qwen3-30B-A3B\n  dtensor_cfg:\n    enabled: false\n  "
         "megatron_cfg:\n"
-        "    enabled: true\n    expert_tensor_parallel_size: 1\n    expert_model_parallel_size: " +
+        "    enabled: true\n    tensor_model_parallel_size: 2\n    sequence_parallel: true\n    expert_tensor_parallel_size: 1\n    "
+        "expert_model_parallel_size: " +
             std::string(experts) + "\n",
         "a.yaml", request());
   };

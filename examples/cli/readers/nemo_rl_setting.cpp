@@ -321,6 +321,7 @@ class nemo_rl_importer {
           forward_role(in_, "reference", out_.model,
                        {.gpus = gpus_, .tensor = m.spread.tensor, .stages = stages, .sharded = m.spread.zero == 3, .resident = false});
       auto& of = reference.of.setting;
+      of.model.spread.sequence_parallel = m.spread.sequence_parallel;
       of.model.expert = m.expert;
       of.model.expert_tensor = m.expert_tensor;
       of.boundaries = out_.setting.chunks() == 1 ? out_.setting.boundaries : std::vector<std::uint32_t>{};
