@@ -121,6 +121,9 @@ class automodel_importer {
     auto const reshard =
         in_.has("distributed.moe.reshard_after_forward") ? "distributed.moe.reshard_after_forward" : "distributed.reshard_after_forward";
     if (spread.zero == 3 && !in_.flag(reshard, stages == 1)) spread.zero = 2;
+    auto const defers = in_.flag("distributed.defer_fsdp_grad_sync", true), views = in_.flag("distributed.gradient_as_bucket_view");
+    if (spread.zero == 0) m.kernels.kept_copies = false;
+    if (spread.zero == 0 ? !views : defers) m.kernels.local_gradient = spread.zero == 0 ? 2 : 4;  // FSDP2 reduces in float32
     if (auto const replicas = degree_of(in_, "distributed.dp_replicate_size"); replicas > 1 && spread.zero > 1) {
       if (spread.data % replicas != 0) in_.refuse("distributed.dp_replicate_size", "does not divide the data-parallel ranks");
       m.kernels.instances = replicas;
@@ -164,6 +167,9 @@ class automodel_importer {
     auto const dtype = in_.word("model.torch_dtype", in_.word("model.dtype", "bf16"));
     auto const floats = dtype.find("32") != dtype.npos;
     m.optimizer = ballast::optimizer_named(floats ? "adam-fp32" : "adam-bf16");
+    auto const policy = in_.word("distributed.mp_policy.param_dtype", "bfloat16");  // of FSDP2, whatever it stores
+    if (m.spread.zero == 0 ? floats : policy.find("32") != policy.npos) m.kernels.value = 4;
+    if (floats && m.kernels.local_gradient > 0) m.kernels.local_gradient = 4;
     set_torch_optimizer(in_, "optimizer._target_", "optimizer.", out_);
     read_loss();
     auto const attention = in_.word("model.attn_implementation");
@@ -329,6 +335,7 @@ class automodel_importer {
   if (model.experts > 0) line("  ep_size: ", m.expert);
   line("  activation_checkpointing: ", by.recompute.what == again::products ? "selective" : on(by.recompute.what == again::uniform));
   if (spread.zero > 1) line("  reshard_after_forward: ", on(spread.zero == 3));
+  if (spread.zero > 1) line("  defer_fsdp_grad_sync: ", on(m.kernels.local_gradient > 0));
   if (m.kernels.instances > 1) line("  dp_replicate_size: ", m.kernels.instances);
   if (m.kernels.tensor_overlap) line("  enable_async_tensor_parallel: true");
   if (away) line("  offload_policy:\n    _target_: torch.distributed.fsdp.CPUOffloadPolicy");

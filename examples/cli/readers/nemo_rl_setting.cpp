@@ -72,6 +72,7 @@ class nemo_rl_importer {
     out_ = megatron ? by_megatron("policy.", out_.model) : by_dtensor("policy.", out_.model);
     out_.passed.doubtful.insert(out_.passed.doubtful.end(), doubtful.begin(), doubtful.end());
     out_.reads_images = images;
+    if (in_.flag("policy.reward_model_cfg.enabled")) out_.model.outputs = 1;
     out_.notes.insert(out_.notes.begin(), notes.begin(), notes.end());
     out_.unread = std::move(unread);
     read_batches();
@@ -213,7 +214,6 @@ class nemo_rl_importer {
     auto& m = out.setting.model;
     if (adapters > 0) m.language = {.what = ballast::trained::low_rank, .rank = adapters};
     if (fsdp) out.notes.emplace_back("use_custom_fsdp is passed on to nothing by NeMo RL, and changes nothing");
-    if (precision == "float32") out.notes.emplace_back("activations in float32 are counted in 16 bits: the memory is too low");
     if (fused) {
       if (context > 1) in_.refuse(part + "use_fused_linear_logprobs", "does not go with context_parallel_size");
       m.loss = {.how = ballast::head_loss::kind::chunked, .chunks = ballast::divide_up(out.setting.sequence, of_chunk)};
