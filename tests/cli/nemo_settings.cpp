@@ -3,13 +3,19 @@
 #include "readers/framework_setting.hpp"
 
 #include <ballast/cost/presets.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/plan/judge_setting.hpp>
 
 #include "settings.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 // Settings of NeMo RL, NeMo Automodel, Megatron-Bridge and NeMo, as their published files have them, written small.
 
@@ -45,9 +51,208 @@ setting_request request(std::optional<std::int64_t> gpus = {}) {
 imported_setting read(std::string const& text, std::string const& name, setting_request const& asked) {
   return read_framework_setting(text, name, asked);
 }
+using ballast::head_loss;
+using ballast_test::has_note;
 using ballast_test::refused_setting;
 
+/// A setting as NeMo RL or Automodel may have it, and a little more.
+ballast::training_setting drawn(std::uint64_t seed, ballast::transformer const& model, bool megatron, bool automodel) {
+  auto draw = [state = seed * 0x9e3779b97f4a7c15U + 5](std::uint64_t n) mutable {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::int64_t>((state >> 33) % n);
+  };
+  ballast::training_setting by;
+  auto& m = by.model;
+  m.framework = ballast::framework_named(megatron ? "megatron" : "eager");
+  std::int64_t const tensor = std::int64_t{1} << draw(2), context = draw(3) == 0 ? 2 : 1;
+  m.spread = {.tensor = tensor, .context = context, .data = context << draw(4)};
+  m.spread.sequence_parallel = tensor > 1 && draw(2) == 0;
+  m.spread.zero = megatron ? static_cast<int>(draw(2)) : m.spread.data == 1 ? 0 : draw(4) == 0 ? static_cast<int>(draw(3)) : 3;
+  if (context > 1 && draw(8) == 0) m.method = ballast::context_method::ulysses;
+  constexpr std::string_view states[] = {"adam", "adam-bf16-gradients", "adam-fp32", "adam-bf16"};
+  m.optimizer = ballast::optimizer_named(states[megatron ? draw(2) : automodel ? 2 + draw(2) : 2]);
+  if (draw(4) == 0) m.moved = static_cast<ballast::offload>(draw(4));
+  by.sequence = 256 * (1 + draw(32));
+  by.micro_batch = 1 + draw(3);
+  by.micro_batches = 1 + draw(32);
+  m.loss.how = megatron ? head_loss::kind::plain : tensor > 1 ? head_loss::kind::parallel : head_loss::kind::plain;
+  if (automodel && draw(2) == 0) m.loss.how = draw(2) == 0 ? head_loss::kind::fused : head_loss::kind::sixteen_bits;
+  auto const rows = by.sequence * by.micro_batch / context;
+  if (m.loss.how == head_loss::kind::sixteen_bits && draw(2) == 0) m.loss.chunks = (rows + 63) / 64;
+  if (megatron && draw(3) == 0) m.loss = {.how = head_loss::kind::chunked, .chunks = (by.sequence + 255) / 256};
+  m.attention = static_cast<ballast::attention_kernel>(draw(5) == 0 ? 1 : 0);
+  if (draw(4) == 0) m.language = {.what = ballast::trained::low_rank, .rank = 1 + draw(64), .quantised = !megatron && draw(2) == 0};
+  if (model.experts > 0) {
+    m.expert = m.spread.data >= 4 && (tensor == 1 || m.spread.sequence_parallel) && draw(2) == 0 ? 4 : 1;
+    m.expert_tensor = 1;
+  }
+  by.pipeline.stages = !megatron && !automodel ? 1 : std::uint64_t{1} << draw(3);
+  if (by.pipeline.stages > 1 && draw(4) == 0) by.pipeline.schedule = ballast::schedule_named(draw(2) == 0 ? "interleaved" : "gpipe");
+  by.recompute.what = static_cast<ballast::recompute_setting::kind>(draw(6));
+  if (by.recompute.what == modules) by.recompute.modules = ballast::module_set_named(draw(2) == 0 ? "mlp,layernorm" : "core_attn");
+  auto& k = m.kernels;
+  if (megatron) {
+    k = {.hidden_dropout = draw(16) == 0, .fp8 = draw(3) == 0, .grouped_gemm = true, .dummy_gradients = draw(2) == 0};
+    k.flash = m.attention == ballast::attention_kernel::fused && draw(2) == 0;
+    k.loader_mask = context == 1;  // of packed sequences there is none
+    if (draw(4) == 0) k.moved = ballast::offload_set_named("core_attn,attn_norm");
+  } else {
+    k.stream_pools = true;
+    k.kept_copies = !automodel || m.spread.zero > 0;
+    k.local_gradient = automodel && m.spread.zero == 0 ? (m.optimizer.name == "adam-fp32" ? 4 : 2) : draw(2) == 0 ? 0 : 4;
+    k.tensor_overlap = automodel && draw(4) == 0;
+    if (m.language.what == ballast::trained::low_rank) k.adapter_value = automodel ? 2 : 4;
+    if (m.spread.zero > 1 && m.spread.data % 2 == 0) k.instances = 1 + draw(2);
+  }
+  by.boundaries = boundaries_of(by, model);
+  if (by.boundaries.size() > 2 && draw(4) == 0) --by.boundaries[1];
+  return by;
+}
+
 }  // namespace
+
+TEST_CASE("nemo_settings: what is exported is imported as the same setting and the same plan") {
+  struct {
+    char const* word;
+    bool megatron, automodel;
+  } const writers[] = {{"nemo-rl", true, false}, {"nemo-rl", false, false}, {"automodel", false, true}};
+  for (auto const& writer : writers) {
+    auto const& format = framework_named("--write", writer.word);
+    REQUIRE(format.write != nullptr);
+    int same = 0;
+    for (auto const* const name : {"llama-3.1-8b", "qwen3-30b-a3b"}) {
+      auto const& model = ballast::transformer_preset(name);
+      for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+        auto const by = drawn(seed, model, writer.megatron, writer.automodel);
+        if (by.model.spread.tensor * by.model.spread.data % by.model.expert != 0) continue;
+        auto const exported = format.write(model, by);
+        if (!exported.without.empty()) continue;
+        CAPTURE(writer.word, writer.megatron, name, seed, exported.text);
+        auto asked = request(by.gpus());
+        asked.model = model;
+        auto back = read(exported.text, "a.yaml", asked);
+        CHECK(back.framework == format.name);
+        CHECK((back.passed.doubtful.empty() && back.passed.unknown.empty()));
+        back.setting.boundaries = boundaries_of(back.setting, model);
+        CHECK(back.setting == by);
+        if (++same % 16 == 0) CHECK(judge_setting(model, by, {}).memory == judge_setting(back.model, back.setting, {}).memory);
+      }
+    }
+    CAPTURE(writer.word);
+    CHECK(same >= 100);
+  }
+}
+
+TEST_CASE("nemo_settings: NeMo RL's losses, formats, optimisers and overrides") {
+  std::string const over = "defaults: ../sft.yaml\npolicy:\n  max_total_sequence_length: 4096\n";
+  auto const core = [&](std::string const& rest, std::string const& policy = "") {
+    return read(over + policy + "  dtensor_cfg:\n    enabled: false\n  megatron_cfg:\n    enabled: true\n" + rest, "a.yaml", request());
+  };
+  auto const fused = core("    use_fused_linear_logprobs: true\n    fused_linear_logprobs_chunk_size: 512\n");
+  CHECK((fused.setting.model.loss == head_loss{.how = head_loss::kind::chunked, .chunks = 8}));
+  CHECK(has_note(fused, "the head's gradient in float32"));
+  CHECK(has_note(core(""), "bytes for each logit"));
+  CHECK(!has_note(core("    defer_fp32_logits: true\n", "  logprob_chunk_size: 1024\n"), "bytes for each logit"));
+  CHECK(has_note(core("    distributed_data_parallel_config:\n      use_custom_fsdp: true\n"), "use_custom_fsdp is passed on to nothing"));
+  CHECK(core("    moe_token_dispatcher_type: alltoall\n    moe_new_key: 1\n").passed.doubtful.empty());  // of a model without experts
+  auto const cut = core("    model_overrides:\n      num_layers: 8\n      ffn_hidden_size: 1024\n      tp_comm_overlap: true\n");
+  CHECK((cut.model.layers == 8 && cut.setting.model.kernels.tensor_overlap));
+  REQUIRE(cut.passed.doubtful.size() == 1);
+  CHECK(cut.passed.doubtful[0].starts_with("policy.megatron_cfg.model_overrides.ffn_"));
+  CHECK(core("", "  precision: float32\n").setting.model.optimizer.name == "adam-fp32");
+  CHECK(core("", "  precision: float16\n").untimed.empty());
+  CHECK(core("    sequence_parallel: false\n", "  sequence_packing:\n    enabled: true\n").setting.model.kernels.loader_mask == false);
+  CHECK(core("").setting.model.kernels.loader_mask);
+
+  auto const torch = [&](std::string const& rest) { return read(over + rest, "a.yaml", request()); };
+  auto const state = [&](std::string const& optimizer) {
+    auto const of = torch("  optimizer:\n    name: " + optimizer).setting.model.optimizer;
+    return std::pair{std::string(of.name), of.state.optimizer};
+  };
+  CHECK(state("torch.optim.AdamW\n") == std::pair<std::string, std::int64_t>{"adam-fp32", 8});
+  CHECK(state("bitsandbytes.optim.AdamW8bit\n") == std::pair<std::string, std::int64_t>{"adam-8bit", 2});
+  CHECK(state("torch.optim.SGD\n    kwargs:\n      momentum: 0.9\n") == std::pair<std::string, std::int64_t>{"sgd", 4});
+  std::string const fused_adam =
+      "transformer_engine.pytorch.optimizers.fused_adam.FusedAdam\n    kwargs:\n      master_weights: true\n"
+      "      store_param_remainders: true\n      exp_avg_dtype: torch.bfloat16\n";
+  CHECK(state(fused_adam) == std::pair<std::string, std::int64_t>{"adam with master weights", 10});  // a copy of float32 parameters
+  CHECK(has_note(torch("  optimizer:\n    name: deepspeed.ops.adam.DeepSpeedCPUAdam\n"), "on the devices: the memory is too high"));
+  auto const floats = torch("  precision: float32\n");
+  CHECK((floats.setting.model.kernels.value == 4 && !floats.untimed.empty()));
+  CHECK(refused_setting(over + "  precision: bf17\n", "a.yaml", request()).find("must be one of bfloat16") != std::string::npos);
+  auto const layers = torch("  hf_config_overrides:\n    num_hidden_layers: 4\n    rope_theta: 1000000\n    hidden_size: 512\n");
+  CHECK(layers.model.layers == 4);
+  CHECK(layers.passed.doubtful == std::vector<std::string>{"policy.hf_config_overrides.hidden_size"});
+  CHECK(torch("  dtensor_cfg:\n    automodel_kwargs:\n      attn_implementation: eager\n").setting.model.attention ==
+        ballast::attention_kernel::stored_scores);
+  CHECK(torch("  dtensor_cfg:\n    dp_replicate_size: 2\n").setting.model.kernels.instances == 2);
+}
+
+TEST_CASE("nemo_settings: NeMo RL says which lengths it pads, and its reference has experts where the policy has them") {
+  std::string const over = "defaults: ../sft.yaml\npolicy:\n  max_total_sequence_length: 510\n";
+  auto const plain = read(over, "a.yaml", request());
+  CHECK((plain.setting.sequence == 510 && !has_note(plain, "is padded")));
+  auto const padded = read(over + "  make_sequence_length_divisible_by: 8\n", "a.yaml", request());
+  CHECK((padded.setting.sequence == 512 && has_note(padded, "510 is padded to 512")));
+  auto const packed =
+      read(over + "  sequence_packing:\n    enabled: true\n    train_mb_tokens: 1021\n  dtensor_cfg:\n    context_parallel_size: 2\n",
+           "a.yaml", request());
+  CHECK((packed.setting.sequence == 1024 && has_note(packed, "1021 is padded to 1024")));
+  auto const mixture = [&](char const* experts) {
+    return read(
+        "defaults: ../sft.yaml\ndpo:\n  seed: 1\npolicy:\n  model_name: Qwen/Qwen3-30B-A3B\n  dtensor_cfg:\n    enabled: false\n  "
+        "megatron_cfg:\n"
+        "    enabled: true\n    tensor_model_parallel_size: 2\n    sequence_parallel: true\n    expert_tensor_parallel_size: 1\n    "
+        "expert_model_parallel_size: " +
+            std::string(experts) + "\n",
+        "a.yaml", request());
+  };
+  auto const whole = mixture("1"), spread = mixture("8");
+  REQUIRE((whole.roles.size() == 1 && spread.roles.size() == 1));
+  CHECK(spread.roles[0].of.setting.model.expert == 8);
+  CHECK(spread.setting.micro_batch == 2);  // a pair
+}
+
+TEST_CASE("nemo_settings: Automodel's attention, host memory, optimisers, losses and recomputation") {
+  auto const of = [&](std::string const& rest) {
+    return read(
+        "recipe: TrainFinetuneRecipeForNextTokenPrediction\nstep_scheduler:\n  global_batch_size: 32\n  local_batch_size: 2\n"
+        "packed_sequence:\n  packed_sequence_size: 4096\n" +
+            rest,
+        "a.yaml", request(8));
+  };
+  std::string const model = "model:\n  pretrained_model_name_or_path: meta-llama/Llama-3.1-8B\n";
+  CHECK(of(model + "  attn_implementation: eager\n").setting.model.attention == ballast::attention_kernel::stored_scores);
+  CHECK(of(model + "  attn_implementation: sdpa\n").setting.model.attention == ballast::attention_kernel::fused);
+  std::string const away = "distributed:\n  offload_policy:\n    _target_: torch.distributed.fsdp.CPUOffloadPolicy\n";
+  CHECK(of(model + away).setting.model.moved == ballast::offload::parameters);
+  CHECK(of(model + away + "  reshard_after_forward: false\n").setting.model.moved == ballast::offload::gradients);
+  CHECK(of(model + "distributed:\n  offload_policy: null\n").setting.model.moved == ballast::offload::none);
+  CHECK(of(model + "distributed:\n  activation_checkpointing: selective\n").setting.recompute.what == products);
+  CHECK(of(model + "distributed:\n  activation_checkpointing: full\n").setting.recompute.what == uniform);
+  CHECK(of(model + "distributed:\n  activation_checkpointing: true\n  activation_checkpointing_scope: [vision]\n").setting.recompute.what ==
+        none);
+  CHECK(of(model + "distributed:\n  dp_replicate_size: 4\n").setting.model.kernels.instances == 4);
+  auto const flash = of(model + "optimizer:\n  _target_: flashoptim.FlashAdamW\n  master_weight_bits: 24\n").setting.model.optimizer;
+  CHECK((flash.state == ballast::training_state{2, 2, 3} && flash.moments == ballast::moment_form::blocks));  // 7 bytes, and scales
+  auto const state = [&](std::string const& rest) { return of(model + rest).setting.model.optimizer.state.optimizer; };
+  std::string const fused_adam = "optimizer:\n  _target_: transformer_engine.pytorch.optimizers.fused_adam.FusedAdam\n";
+  CHECK(state(fused_adam) == 8);
+  CHECK(state(fused_adam + "  master_weights: true\n  store_param_remainders: true\n  exp_avg_dtype: torch.bfloat16\n"
+                           "  exp_avg_sq_dtype: torch.bfloat16\n") == 6);
+  auto const loss = [&](std::string const& rest) {
+    return of(model + "loss_fn:\n  _target_: nemo_automodel.components.loss." + rest).setting.model.loss;
+  };
+  CHECK(loss("masked_ce.MaskedCrossEntropy\n").how == head_loss::kind::plain);
+  CHECK(loss("masked_ce.MaskedCrossEntropy\n  fp32_upcast: false\n").how == head_loss::kind::sixteen_bits);
+  CHECK(loss("te_parallel_ce.TEParallelCrossEntropy\n").how == head_loss::kind::in_place);
+  CHECK((loss("chunked_ce.ChunkedCrossEntropy\n  chunk_len: 512\n") == head_loss{.how = head_loss::kind::sixteen_bits, .chunks = 16}));
+  CHECK(of(model + "fp8:\n  enabled: true\n").time.rates.fp8);
+  CHECK(refused_setting("recipe: TrainFinetuneRecipeForNextTokenPrediction\nstep_scheduler:\n  local_batch_size: 1\n" + model +
+                            "distributed:\n  activation_checkpointing: sometimes\npacked_sequence:\n  packed_sequence_size: 4096\n",
+                        "a.yaml", request(8))
+            .find("must be true, false, full or selective") != std::string::npos);
+}
 
 TEST_CASE("nemo_settings: NeMo RL over its defaults, by DTensor and by Megatron") {
   std::string const over = "defaults: ../sft.yaml\npolicy:\n  max_total_sequence_length: 4096\n  train_micro_batch_size: 2\n";

@@ -3,15 +3,21 @@
 #include "readers/framework_setting.hpp"
 #include "readers/setting_parts.hpp"
 
+#include <ballast/core/math.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
+#include <ballast/plan/export/flags.hpp>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 // NVIDIA-NeMo/Automodel: YAML of a recipe that trains a language model.
@@ -35,8 +41,8 @@ class automodel_importer {
         out_);
     out_.reads_images = out_.reads_images || recipe.find("VLM") != recipe.npos || recipe.find("Multimodal") != recipe.npos;
     read_degrees();
-    read_states();
     read_batches();
+    read_states();
     read_stages();
     if (recipe.find("Distillation") != recipe.npos) read_teacher();
     in_.ignore({"recipe",
@@ -118,19 +124,42 @@ class automodel_importer {
     auto const defers = in_.flag("distributed.defer_fsdp_grad_sync", true), views = in_.flag("distributed.gradient_as_bucket_view");
     if (spread.zero == 0) m.kernels.kept_copies = false;
     if (spread.zero == 0 ? !views : defers) m.kernels.local_gradient = spread.zero == 0 ? 2 : 4;  // FSDP2 reduces in float32
-    if (degree_of(in_, "distributed.dp_replicate_size") > 1)
-      note("dp_replicate_size: states are judged as sharded over all ranks, so the memory is too low");
+    if (auto const replicas = degree_of(in_, "distributed.dp_replicate_size"); replicas > 1 && spread.zero > 1) {
+      if (spread.data % replicas != 0) in_.refuse("distributed.dp_replicate_size", "does not divide the data-parallel ranks");
+      m.kernels.instances = replicas;
+    }
     auto const experts = degree_of(in_, "distributed.ep_size");
     if (out_.model.experts > 0) {
       m.expert = experts;
       m.expert_tensor = 1;
       if (in_.word("model.backend.dispatcher") == "deepep") out_.time.dispatcher = ballast::token_dispatcher::once;
+    } else if (experts > 1) {
+      note("ep_size changes nothing: the model has no experts");
     }
     if (spread.context > 1) out_.time.gathered_context = true;
-    if (in_.flag("distributed.activation_checkpointing") || in_.flag("distributed.activation_checkpointing_llm"))
-      out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
-    if (in_.flag("distributed.cpu_offload")) m.moved = ballast::offload::parameters;
+    read_recomputation();
+    if (in_.flag("distributed.cpu_offload") || !in_.word("distributed.offload_policy._target_").empty()) {
+      if (spread.zero == 0) in_.refuse("distributed.offload_policy", "needs shards: strategy fsdp2 on several devices");
+      m.moved = spread.zero == 3 ? ballast::offload::parameters : ballast::offload::gradients;
+    }
     m.kernels.tensor_overlap = in_.flag("distributed.enable_async_tensor_parallel");
+  }
+
+  /// All of a layer, or by operators as torchtitan does, in the parts of the model that a scope names.
+  void read_recomputation() {
+    auto how = in_.word("distributed.activation_checkpointing", "false");
+    std::transform(how.begin(), how.end(), how.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    auto const is = [&](std::initializer_list<std::string_view> words) {
+      return std::find(words.begin(), words.end(), how) != words.end();
+    };
+    auto const whole = is({"true", "yes", "on", "enabled", "full", "1"}), older = in_.flag("distributed.activation_checkpointing_llm");
+    if (!whole && how != "selective" && !is({"false", "no", "off", "disabled", "none", "0"}))
+      in_.refuse("distributed.activation_checkpointing", "must be true, false, full or selective");
+    auto const scope = in_.list("distributed.activation_checkpointing_scope");
+    auto const here = [](std::string const& part) { return part == "all" || part == "language" || part == "default" || part == "auto"; };
+    if (!scope.empty() && std::none_of(scope.begin(), scope.end(), here)) return;
+    using enum ballast::recompute_setting::kind;
+    out_.setting.recompute.what = whole || older ? uniform : how == "selective" ? products : none;
   }
 
   void read_states() {
@@ -141,25 +170,20 @@ class automodel_importer {
     auto const policy = in_.word("distributed.mp_policy.param_dtype", "bfloat16");  // of FSDP2, whatever it stores
     if (m.spread.zero == 0 ? floats : policy.find("32") != policy.npos) m.kernels.value = 4;
     if (floats && m.kernels.local_gradient > 0) m.kernels.local_gradient = 4;
-    auto const name = in_.word("optimizer._target_", "torch.optim.AdamW");
-    if (in_.flag("optimizer.master_weights")) {  // of Transformer Engine: moments are in float32 unless the file says otherwise
-      auto const short_moments = in_.word("optimizer.exp_avg_dtype").find("bfloat16") != std::string::npos;
-      m.optimizer.name = "adam with master weights";
-      m.optimizer.state = {
-          .parameter = 2, .gradient = 2, .optimizer = (in_.flag("optimizer.store_param_remainders") ? 2 : 4) + (short_moments ? 4 : 8)};
-    }
-    if (name.find("Adam") == name.npos) note("optimizer " + printable(name) + " is judged as Adam");
-    auto const loss = in_.word("loss_fn._target_");
-    using enum ballast::head_loss::kind;
-    m.loss.how = m.spread.tensor > 1 ? parallel : plain;
-    if (loss.find("FusedLinear") != loss.npos) m.loss.how = fused;
-    if (loss.find("Chunked") != loss.npos) m.loss = {.how = chunked, .chunks = 8};
+    set_torch_optimizer(in_, "optimizer._target_", "optimizer.", out_);
+    read_loss();
+    auto const attention = in_.word("model.attn_implementation");
+    if (attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
+    if (attention == "flash_attention_3") out_.time.attention = ballast::attention_library::flash3;
     auto const compiled = in_.flag("compile.enabled") || in_.flag("distributed.enable_compile");
     if (compiled) {
       out_.time.rates.family = ballast::kernel_family::compiled;
       note("compile is not counted in the memory, which is too high");
     }
-    if (in_.flag("fp8.enabled")) out_.time.rates.fp8 = true;
+    if (in_.flag("fp8.enabled")) {
+      out_.time.rates.fp8 = true;
+      note("fp8: products are timed in 8 bits, and their inputs are kept in 16 bits");
+    }
     auto const quantised = in_.flag("quantization.load_in_4bit");
     if (in_.has_section("peft.")) {
       m.language = {.what = ballast::trained::low_rank, .rank = in_.number("peft.dim", 1, 1 << 16).value_or(8), .quantised = quantised};
@@ -168,6 +192,26 @@ class automodel_importer {
         note("peft.target_modules are judged as all linear layers: the memory is too high");
     } else if (quantised) {
       in_.refuse("quantization.load_in_4bit", "is not modelled without adapters");
+    }
+  }
+
+  void read_loss() {
+    auto& m = out_.setting.model;
+    auto const loss = in_.word("loss_fn._target_");
+    auto const is = [&](char const* part) { return loss.find(part) != loss.npos; };
+    auto const halves = !in_.flag("loss_fn.fp32_upcast", true);
+    using enum ballast::head_loss::kind;
+    if (is("FusedLinear")) {
+      m.loss.how = fused;
+    } else if (is("TEParallel")) {
+      m.loss.how = in_place;
+    } else if (is("Chunked")) {  // logits in 16 bits with their gradient; a chunk at a time in float32
+      auto const rows = out_.setting.sequence * out_.setting.micro_batch / m.spread.context;
+      m.loss = {.how = sixteen_bits, .chunks = ballast::divide_up(rows, in_.number_or("loss_fn.chunk_len", 32))};
+    } else {
+      m.loss.how = halves ? sixteen_bits : m.spread.tensor > 1 ? parallel : plain;
+      if (m.spread.tensor > 1)
+        note("the loss gathers the logits of all tensor-parallel ranks, of which only their share is counted: the memory is too low");
     }
   }
 
@@ -235,6 +279,88 @@ class automodel_importer {
   imported_setting out_;
 };
 
+[[nodiscard]] ballast::exported_setting automodel_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
+  require_valid(by, model);
+  ballast::exported_setting out;
+  auto const& m = by.model;
+  auto const& spread = m.spread;
+  auto const lack = [&](auto const&... parts) { out.without.push_back(ballast::sentence(parts...)); };
+  auto const on = [](bool value) { return value ? "true" : "false"; };
+  using loss = ballast::head_loss::kind;
+  using again = ballast::recompute_setting::kind;
+  auto const floats = m.optimizer.name == "adam-fp32";
+  if (!floats && m.optimizer.name != "adam-bf16") lack("optimizer ", m.optimizer.name);
+  if (spread.zero == 1 || (spread.zero > 1 && spread.data == 1)) lack("ZeRO stage ", spread.zero);
+  auto const away = m.moved != ballast::offload::none;
+  if (away && m.moved != (spread.zero == 3 ? ballast::offload::parameters : ballast::offload::gradients))
+    lack("offload ", ballast::detail::offload_in_words(m.moved));
+  if (away && spread.zero < 2) lack("offload without shards");
+  if (spread.context > 1 && m.method != ballast::context_method::ring) lack("sequence parallelism by heads");
+  if (by.recompute.what != again::none && by.recompute.what != again::products &&
+      (by.recompute.what != again::uniform || by.recompute.layers != 1))
+    lack("recompute ", ballast::detail::recompute_in_words(by.recompute));
+  auto const adapts = m.language.what == ballast::trained::low_rank;
+  if (m.language.what == ballast::trained::none || (adapts && m.language.matrices != ballast::adapted_matrices::every_matrix))
+    lack(ballast::detail::trained_in_words(m.language));
+  if (model.experts > 0 && m.experts().expert_tensor > 1) lack("expert-tensor parallelism");
+  if (m.expert_capacity > 0) lack("expert capacity");
+  if (m.fp8_experts) lack("experts in 8 bits");
+  auto even = by;
+  even.boundaries.clear();
+  if (boundaries_of(even, model) != boundaries_of(by, model)) lack("the cut");
+  auto const rows = by.sequence * by.micro_batch / spread.context, of_chunk = ballast::divide_up(rows, m.loss.chunks);
+  auto const halves = m.loss.how == loss::sixteen_bits, whole = m.loss.how == (spread.tensor > 1 ? loss::parallel : loss::plain);
+  auto const fused = m.loss.how == loss::fused, in_place = m.loss.how == loss::in_place;
+  if ((!halves && !whole && !fused && !in_place) || (halves && ballast::divide_up(rows, of_chunk) != m.loss.chunks))
+    lack("head loss ", to_string(m.loss));
+
+  auto const stages = static_cast<std::int64_t>(by.pipeline.stages), chunks = stages * static_cast<std::int64_t>(by.chunks());
+  auto const one = std::holds_alternative<ballast::one_f_one_b_schedule>(by.pipeline.schedule),
+             gpipe = std::holds_alternative<ballast::gpipe_schedule>(by.pipeline.schedule);
+  auto const several = std::holds_alternative<ballast::interleaved_schedule>(by.pipeline.schedule) && by.chunks() > 1;
+  if (!one && (stages == 1 || (!gpipe && !several))) lack(ballast::detail::schedule_in_words(by.pipeline.schedule));
+  auto const of_chunk_layers = ballast::divide_up(model.layers, chunks);
+  if (several && ballast::divide_up(model.layers, of_chunk_layers) != chunks) lack("chunks of unequal layers");
+
+  auto& text = out.text;
+  auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
+  line("recipe: TrainFinetuneRecipeForNextTokenPrediction\nstep_scheduler:\n  global_batch_size: ", by.global_batch(),
+       "\n  local_batch_size: ", stages > 1 ? by.micro_batch * by.micro_batches : by.micro_batch);
+  line(
+      "model:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n  pretrained_model_name_or_path: NAME  # of the model");
+  line("  torch_dtype: ", floats ? "float32" : "bfloat16",
+       "\n  attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "sdpa" : "eager");
+  line("distributed:\n  strategy: ", spread.zero == 0 && spread.data > 1 ? "ddp" : "fsdp2", "\n  tp_size: ", spread.tensor,
+       "\n  cp_size: ", spread.context, "\n  pp_size: ", stages, "\n  sequence_parallel: ", on(spread.sequence_parallel));
+  if (model.experts > 0) line("  ep_size: ", m.expert);
+  line("  activation_checkpointing: ", by.recompute.what == again::products ? "selective" : on(by.recompute.what == again::uniform));
+  if (spread.zero > 1) line("  reshard_after_forward: ", on(spread.zero == 3));
+  if (spread.zero > 1) line("  defer_fsdp_grad_sync: ", on(m.kernels.local_gradient > 0));
+  if (m.kernels.instances > 1) line("  dp_replicate_size: ", m.kernels.instances);
+  if (m.kernels.tensor_overlap) line("  enable_async_tensor_parallel: true");
+  if (away) line("  offload_policy:\n    _target_: torch.distributed.fsdp.CPUOffloadPolicy");
+  if (stages > 1)
+    line("  pipeline:\n    pp_schedule: ",
+         several ? "interleaved1f1b"
+         : gpipe ? "gpipe"
+                 : "1f1b",
+         "\n    pp_microbatch_size: ", by.micro_batch);
+  if (several) line("    layers_per_stage: ", of_chunk_layers);
+  if (adapts)
+    line("peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  match_all_linear: true\n  dim: ", m.language.rank);
+  if (adapts && m.language.quantised) line("quantization:\n  load_in_4bit: true");
+  std::string const losses = "loss_fn:\n  _target_: nemo_automodel.components.loss.";
+  if (fused || in_place)
+    line(losses, fused ? "linear_ce.FusedLinearCrossEntropy" : "te_parallel_ce.TEParallelCrossEntropy");
+  else if (halves && m.loss.chunks > 1)
+    line(losses, "chunked_ce.ChunkedCrossEntropy\n  chunk_len: ", of_chunk);
+  else
+    line(losses, "masked_ce.MaskedCrossEntropy\n  fp32_upcast: ", on(!halves));
+  line("packed_sequence:\n  packed_sequence_size: ", by.sequence, "\ndataset:\n  _target_: NAME  # of the data");
+  line("optimizer:\n  _target_: torch.optim.AdamW\n  lr: 1.0e-5");
+  return out;
+}
+
 }  // namespace
 
 constinit framework_format const automodel_format{
@@ -246,6 +372,6 @@ constinit framework_format const automodel_format{
           return (in.is("yaml") || in.is("json")) && own ? 90 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return automodel_importer(source.table, asked).read(); },
-    .write = nullptr};
+    .write = automodel_yaml};
 
 }  // namespace ballast_cli

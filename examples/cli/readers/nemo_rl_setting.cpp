@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
+#include "readers/nemo_rl_writer.hpp"
 #include "readers/setting_documents.hpp"
 #include "readers/setting_parts.hpp"
 
+#include <ballast/core/math.hpp>
+#include <ballast/cost/layer_set.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 // NVIDIA-NeMo/RL: YAML with `policy`, over the file that its `defaults` names.
 
@@ -48,6 +53,7 @@ class nemo_rl_importer {
 
   imported_setting read() {
     take_model(in_, asked_, {"policy.model_name"}, out_);
+    read_overrides();
     auto const colocated = in_.flag("policy.generation.colocated.enabled", true);
     gpus_ = devices();
     if (!colocated) {
@@ -62,12 +68,16 @@ class nemo_rl_importer {
     auto notes = std::move(out_.notes);
     auto unread = std::move(out_.unread);
     auto const megatron = in_.flag("policy.megatron_cfg.enabled");
+    auto doubtful = std::move(out_.passed.doubtful);
     out_ = megatron ? by_megatron("policy.", out_.model) : by_dtensor("policy.", out_.model);
+    out_.passed.doubtful.insert(out_.passed.doubtful.end(), doubtful.begin(), doubtful.end());
     out_.reads_images = images;
     if (in_.flag("policy.reward_model_cfg.enabled")) out_.model.outputs = 1;
     out_.notes.insert(out_.notes.begin(), notes.begin(), notes.end());
     out_.unread = std::move(unread);
     read_batches();
+    if (megatron) note_logits();
+    out_.notes.insert(out_.notes.end(), rounding_.begin(), rounding_.end());
     read_roles(colocated);
     ignore_rest();
     auto passed = in_.finish("NeMo RL");
@@ -88,7 +98,42 @@ class nemo_rl_importer {
     auto const given = in_.number(base + "max_total_sequence_length", 1, 1 << 30);
     if (asked_.sequence) return *asked_.sequence;
     if (!given) throw bad_input(in_.file() + ": " + base + "max_total_sequence_length is missing; --seq-length says it too");
-    return *given;
+    auto const multiple = in_.number_or(base + "make_sequence_length_divisible_by", 1);
+    return rounded(*given, multiple, base + "max_total_sequence_length", "make_sequence_length_divisible_by");
+  }
+  /// A length up to a multiple, with a note where that changes it.
+  [[nodiscard]] std::int64_t rounded(std::int64_t length, std::int64_t multiple, std::string const& key, std::string const& why) {
+    auto const up = ballast::divide_up(length, multiple) * multiple;
+    if (up != length)
+      rounding_.push_back(key + " " + std::to_string(length) + " is padded to " + std::to_string(up) + ", a multiple of " + why);
+    return up;
+  }
+  void note(std::string const& what) { out_.notes.push_back(what); }
+
+  /// Numbers of the model's configuration that the file replaces: that of the layers is applied, others of the shape are doubtful.
+  void read_overrides() {
+    for (auto const* const key : {"policy.hf_config_overrides.num_hidden_layers", "policy.megatron_cfg.model_overrides.num_layers"})
+      if (auto const layers = in_.number(key, 1, ballast::layer_set::most)) {
+        out_.model.layers = *layers;
+        note(std::string(key) + ": the model is cut to " + std::to_string(*layers) + " layers");
+      }
+    std::string const part = "policy.megatron_cfg.model_overrides.";
+    for (auto const& entry : in_.entries())
+      if (entry.key.starts_with(part) && entry.key != part + "num_layers" && is_shape(entry.key.substr(part.size())))
+        out_.passed.doubtful.push_back(printable(entry.key));
+    in_.ignore({"policy.hf_config_overrides", "policy.hf_config_overrides.rope_*", "policy.hf_config_overrides.max_position_embeddings",
+                "policy.hf_config_overrides.num_labels", "policy.hf_config_overrides.use_cache"});
+  }
+  /// Whether a field of a model's configuration, or one in a part of it, decides its shape.
+  [[nodiscard]] static bool is_shape(std::string_view field) {
+    for (auto const* const name :
+         {"num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups", "kv_channels", "vocab_size",
+          "num_moe_experts", "moe_ffn_hidden_size", "moe_router_topk", "moe_shared_expert_intermediate_size", "moe_layer_freq"})
+      if (field == name) return true;
+    return field.find('.') != field.npos;
+  }
+  [[nodiscard]] std::string precision_of(std::string const& base) {
+    return in_.one_of(base + "precision", {"bfloat16", "float16", "float32"});
   }
   [[nodiscard]] bool packs(std::string const& base) {
     auto const packed = in_.flag(base + "sequence_packing.enabled"), dynamic = in_.flag(base + "dynamic_batching.enabled");
@@ -105,34 +150,12 @@ class nemo_rl_importer {
     in_.ignore({part + "checkpoint.*", part + "env_vars.*", part + "scheduler.*", part + "fp8_cfg.*", part + "peft.*"});
     auto const adapters = in_.flag(part + "peft.enabled") ? in_.number_or(part + "peft.dim", 8) : 0;
     auto const fp8 = in_.flag(part + "fp8_cfg.enabled");
-    auto keys = megatron_keys_below(in_, {part + "distributed_data_parallel_config.", part + "optimizer.", part});
-    keys.ignore({"enabled",
-                 "activation_checkpointing",
-                 "empty_unused_memory_level",
-                 "converter_type",
-                 "pipeline_dtype",
-                 "params_dtype",
-                 "freeze_moe_router",
-                 "force_overwrite_initial_ckpt",
-                 "force_reconvert_from_hf",
-                 "defer_fp32_logits",
-                 "apply_rope_fusion",
-                 "bias_activation_fusion",
-                 "train_iters",
-                 "grad_reduce_in_fp32",
-                 "average_in_collective",
-                 "use_custom_fsdp",
-                 "layernorm_epsilon",
-                 "use_linear_ce_fusion_loss",
-                 "linear_ce_fusion_chunk_size",
-                 "use_fused_linear_logprobs",
-                 "fused_linear_logprobs_chunk_size",
-                 "cuda_graph_warmup_steps",
-                 "data_parallel_sharding_strategy",
-                 "checkpoint",
-                 "env_vars",
-                 "mtp_detach_heads",
-                 "gradient_accumulation_fusion"});
+    auto const fsdp = in_.flag(part + "distributed_data_parallel_config.use_custom_fsdp");
+    auto const fused = in_.flag(part + "use_fused_linear_logprobs");
+    auto const of_chunk = in_.number_or(part + "fused_linear_logprobs_chunk_size", 256);
+    auto const precision = precision_of(base);
+    auto const overrides = part + "model_overrides.";
+    auto keys = megatron_keys_below(in_, {overrides, part + "distributed_data_parallel_config.", part + "optimizer.", part});
     for (auto const* const key : {"use_distributed_optimizer", "bf16", "moe_grouped_gemm"}) add_word(keys, key, "true");
     for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
     setting_table final(keys.file());
@@ -140,10 +163,12 @@ class nemo_rl_importer {
       auto const granular = entry.key == "recompute_granularity" || entry.key == "recompute_modules" || entry.key == "recompute_method" ||
                             entry.key == "recompute_num_layers";
       if (granular && !recomputes) continue;
-      if (entry.key == "bf16" || entry.key == "fp16") continue;
+      if (entry.key == "bf16" || entry.key == "fp16" || is_shape(entry.key)) continue;
       final.add(entry);
     }
-    add_word(final, "bf16", in_.word(base + "precision", "bfloat16") == "float32" ? "false" : "true");
+    if (precision != "float32") add_word(final, precision == "float16" ? "fp16" : "bf16", "true");
+    if (in_.flag(base + "sequence_packing.enabled")) add_word(final, "no_create_attention_mask_in_dataloader", "true");
+    if (model.experts == 0) final.ignore({"moe_*"});
     if (recomputes) {
       add_word(final, "recompute_granularity", "full");
       auto const full = final.word("recompute_granularity") == "full";
@@ -182,12 +207,24 @@ class nemo_rl_importer {
     asked.model = model;
     asked.gpus = gpus_;
     auto const context = final.number("context_parallel_size", 1, 1 << 16).value_or(1);
-    asked.sequence = (length_of(base) + 2 * context - 1) / (2 * context) * (2 * context);
+    asked.sequence = for_context(length_of(base), context, base + "max_total_sequence_length");
     asked.micro_batch = micro_of(base);
     asked.micro_batches = 1;
     auto out = read_by_megatron(std::move(final), asked, "NeMo RL");
-    if (adapters > 0) out.setting.model.language = {.what = ballast::trained::low_rank, .rank = adapters};
+    auto& m = out.setting.model;
+    if (adapters > 0) m.language = {.what = ballast::trained::low_rank, .rank = adapters};
+    if (fsdp) out.notes.emplace_back("use_custom_fsdp is passed on to nothing by NeMo RL, and changes nothing");
+    if (fused) {
+      if (context > 1) in_.refuse(part + "use_fused_linear_logprobs", "does not go with context_parallel_size");
+      m.loss = {.how = ballast::head_loss::kind::chunked, .chunks = ballast::divide_up(out.setting.sequence, of_chunk)};
+      out.notes.emplace_back("use_fused_linear_logprobs: the head's gradient in float32 is not counted, so the memory is too low");
+    }
     return out;
+  }
+
+  /// A length up to what context parallelism can share.
+  [[nodiscard]] std::int64_t for_context(std::int64_t length, std::int64_t context, std::string const& key) {
+    return context == 1 ? length : rounded(length, 2 * context, key, "twice context_parallel_size");
   }
 
   [[nodiscard]] imported_setting by_dtensor(std::string const& base, ballast::transformer const& model) {
@@ -202,21 +239,32 @@ class nemo_rl_importer {
     spread.sequence_parallel = spread.tensor > 1 && in_.flag(part + "sequence_parallel");
     spread.data = ranks_of(in_, gpus_, spread.tensor * spread.context, "tensor_parallel_size x context_parallel_size") * spread.context;
     set_fsdp(out);
-    if (in_.word(base + "precision", "bfloat16") == "float32") by.model.kernels.value = 4;
     auto const experts = degree_of(in_, part + "expert_parallel_size");
     if (model.experts > 0) {
       by.model.expert = experts;
       by.model.expert_tensor = 1;
+    } else if (experts > 1) {
+      out.notes.emplace_back("expert_parallel_size changes nothing: the model has no experts");
     }
-    if (degree_of(in_, part + "dp_replicate_size") > 1)
-      out.notes.emplace_back("dp_replicate_size: states are judged as sharded over all ranks, so the memory is too low");
+    if (auto const replicas = degree_of(in_, part + "dp_replicate_size"); replicas > 1) {
+      if (spread.data % replicas != 0) in_.refuse(part + "dp_replicate_size", "does not divide the data-parallel ranks");
+      by.model.kernels.instances = replicas;
+    }
     if (in_.flag(part + "cpu_offload")) by.model.moved = ballast::offload::parameters;
     if (in_.flag(part + "activation_checkpointing")) by.recompute.what = ballast::recompute_setting::kind::uniform;
-    if (in_.flag(part + "lora_cfg.enabled"))
+    if (in_.flag(part + "lora_cfg.enabled")) {
       by.model.language = {.what = ballast::trained::low_rank, .rank = in_.number(part + "lora_cfg.dim", 1, 1 << 16).value_or(8)};
+      by.model.kernels.adapter_value = 4;
+      if (!in_.list(part + "lora_cfg.target_modules").empty() && !in_.flag(part + "lora_cfg.match_all_linear", true))
+        out.notes.emplace_back("lora_cfg.target_modules are judged as all linear layers: the memory is too high");
+    }
     if (spread.tensor > 1) by.model.loss.how = ballast::head_loss::kind::parallel;
-    auto const optimizer = in_.word(base + "optimizer.name", "torch.optim.AdamW");
-    if (optimizer.find("Adam") == optimizer.npos) out.notes.push_back("optimizer.name " + optimizer + " is judged as Adam");
+    set_torch_optimizer(in_, base + "optimizer.name", base + "optimizer.kwargs.", out);
+    if (precision_of(base) == "float32") {
+      by.model.kernels.value = 4;
+      out.untimed = "the rates of kernels are those of 16 and 8 bits, and policy.precision is float32";
+    }
+    if (in_.word(part + "automodel_kwargs.attn_implementation") == "eager") by.model.attention = ballast::attention_kernel::stored_scores;
     by.sequence = length_of(base);
     by.micro_batch = micro_of(base);
     in_.ignore({part + "*"});
@@ -243,12 +291,23 @@ class nemo_rl_importer {
     auto const tokens = in_.has(key) && in_.word(key).find('$') == std::string::npos ? in_.number(key, 1, 1 << 30) : std::nullopt;
     if (!tokens || asked_.sequence || asked_.micro_batch) return;
     auto const all = by.sequence * by.micro_batch * by.micro_batches;
-    auto const both = 2 * by.model.spread.context;
-    by.sequence = (*tokens + both - 1) / both * both;
+    by.sequence = for_context(*tokens, by.model.spread.context, key);
     by.micro_batch = 1;
     by.micro_batches = (std::max)((all + by.sequence - 1) / by.sequence, std::int64_t{1});
     out_.notes.push_back(std::string(key) + ": a micro-batch is judged as one sequence of all its " + std::to_string(by.sequence) +
                          " tokens, whose attention takes too long");
+  }
+
+  /// Log-probabilities keep more than Megatron-LM's loss, unless they are computed in chunks.
+  void note_logits() {
+    auto const& by = out_.setting;
+    auto const deferred = in_.flag("policy.megatron_cfg.defer_fp32_logits");
+    auto const chunks = in_.number("policy.logprob_chunk_size", 0).value_or(0) > 0;
+    if (by.model.loss.how != ballast::head_loss::kind::plain || (deferred && chunks)) return;
+    auto const logits =
+        by.sequence * by.micro_batch / by.model.spread.context * ballast::divide_up(out_.model.vocabulary, by.model.spread.tensor);
+    note("log-probabilities have 6 bytes for each logit beside those of Megatron-LM's loss: the memory of the last stage is up to " +
+         std::to_string(6 * logits / 1'000'000) + " MB too low");
   }
 
   void read_roles(bool colocated) {
@@ -257,10 +316,18 @@ class nemo_rl_importer {
     auto const& m = out_.setting.model;
     auto const stages = static_cast<std::int64_t>(out_.setting.pipeline.stages);
     // its parameters are in host memory, and take the place of the trained ones while it runs
-    if ((penalty > 0 && in_.has_section("grpo.")) || dpo)
-      out_.roles.push_back(
+    if ((penalty > 0 && in_.has_section("grpo.")) || dpo) {
+      auto reference =
           forward_role(in_, "reference", out_.model,
-                       {.gpus = gpus_, .tensor = m.spread.tensor, .stages = stages, .sharded = m.spread.zero == 3, .resident = false}));
+                       {.gpus = gpus_, .tensor = m.spread.tensor, .stages = stages, .sharded = m.spread.zero == 3, .resident = false});
+      auto& of = reference.of.setting;
+      of.model.spread.sequence_parallel = m.spread.sequence_parallel;
+      of.model.expert = m.expert;
+      of.model.expert_tensor = m.expert_tensor;
+      of.boundaries = out_.setting.chunks() == 1 ? out_.setting.boundaries : std::vector<std::uint32_t>{};
+      require_suits(in_, reference.of);
+      out_.roles.push_back(std::move(reference));
+    }
     if (auto const backend = in_.word("policy.generation.backend"); !backend.empty() && colocated) {
       auto const part = "policy.generation." + (backend == "sglang" ? std::string("sglang_cfg.") : std::string("vllm_cfg."));
       auto const tensor = degree_of(in_, part + "tensor_parallel_size"), cut = degree_of(in_, part + "pipeline_parallel_size");
@@ -282,6 +349,7 @@ class nemo_rl_importer {
              .sharded = true,
              .resident = false}));
     }
+    if (in_.flag("policy.draft.enabled")) note("policy.draft trains a further model, which is not judged: the memory is too low");
     if (in_.has_section("value.")) out_.notes.emplace_back("value: the critic is not judged, so the memory may be too low");
   }
 
@@ -290,11 +358,11 @@ class nemo_rl_importer {
                 "policy.tokenizer.*",
                 "policy.dtensor_cfg.*",
                 "policy.megatron_cfg.*",
+                "policy.optimizer",
                 "policy.optimizer.*",
                 "policy.scheduler*",
                 "policy.dynamic_batching.*",
                 "policy.sequence_packing.*",
-                "policy.hf_config_overrides*",
                 "policy.make_sequence_length_divisible_by",
                 "policy.max_grad_norm",
                 "policy.logprob_*",
@@ -325,12 +393,14 @@ class nemo_rl_importer {
                 "checkpointing.*",
                 "data_plane.*",
                 "async_*",
+                "reward_penalties.*",
                 "on_policy_distillation.*"});
   }
 
   setting_table in_;
   setting_request const& asked_;
   imported_setting out_;
+  std::vector<std::string> rounding_{};  ///< notes on lengths that are padded
   std::int64_t gpus_ = 1;
 };
 
@@ -351,6 +421,6 @@ constinit framework_format const nemo_rl_format{
           return in.has_any(nemo_rl_keys) && (cluster || in.table.has("policy.model_name")) ? 90 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return nemo_rl_importer(std::move(source), asked).read(); },
-    .write = nullptr};
+    .write = nemo_rl_yaml};
 
 }  // namespace ballast_cli

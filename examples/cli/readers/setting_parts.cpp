@@ -2,6 +2,7 @@
 #include "readers/setting_parts.hpp"
 
 #include "errors.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -181,6 +184,49 @@ void set_fsdp(imported_setting& out) {
   out.time.rates.family = ballast::kernel_family::eager;
   out.time.attention = ballast::attention_library::flash2;
   out.time.float_reduction = true;
+}
+
+namespace {
+
+/// Adam of Transformer Engine: moments in float32 unless the file says otherwise, and perhaps a copy of parameters of whatever format.
+void set_fused_adam(setting_table& in, std::string const& arguments, ballast::optimizer& optimizer) {
+  auto const bytes = [&](char const* which) -> std::int64_t {
+    auto const format = in.word(arguments + which, "float32");
+    return format.ends_with("uint8") ? 1 : format.ends_with("float16") || format.ends_with("half") ? 2 : 4;
+  };
+  auto const moments = bytes("exp_avg_dtype") + bytes("exp_avg_sq_dtype"), copy = bytes("master_weight_dtype");
+  auto const remainder = in.flag(arguments + "store_param_remainders") && optimizer.state.parameter == 2;
+  auto const copies = in.flag(arguments + "master_weights");
+  auto const kept = moments + (!copies ? 0 : remainder ? 2 : copy);
+  if (kept == optimizer.state.optimizer) return;
+  optimizer.name = copies ? "adam with master weights" : "fused adam";
+  optimizer.state.optimizer = kept;
+}
+
+}  // namespace
+
+void set_torch_optimizer(setting_table& in, std::string const& key, std::string const& arguments, imported_setting& out) {
+  auto const name = in.word(key, "torch.optim.AdamW");
+  auto last = name.substr(name.rfind('.') + 1);
+  std::transform(last.begin(), last.end(), last.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  auto& optimizer = out.setting.model.optimizer;
+  if (last == "fusedadam") {
+    set_fused_adam(in, arguments, optimizer);
+  } else if (last == "flashadamw" || last == "flashadam") {  // flashoptim 0.1.4: moments of a byte, with 16-bit scales for 32 each
+    auto const bits = in.number(arguments + "master_weight_bits", 24, 32).value_or(24);
+    optimizer.name = "flash adam";
+    optimizer.state.optimizer = 2 + (optimizer.state.parameter == 2 ? (bits - 16) / 8 : 0);
+    optimizer.moments = ballast::moment_form::blocks;
+    optimizer.block = 64;
+  } else if (last.find("cpu") != last.npos) {
+    out.notes.push_back(key + " " + printable(name) + " is judged as Adam on the devices: the memory is too high");
+  } else {
+    auto const momentum = in.decimal_number(arguments + "momentum").value_or(0);
+    set_optimizer(last, key, out);
+    if (last == "sgd" && momentum > 0) optimizer.state.optimizer += optimizer.state.parameter;
+    if (in.flag(arguments + "amsgrad")) optimizer.state.optimizer += optimizer.state.optimizer / 2;
+  }
 }
 
 imported_role forward_role(setting_table const& table, std::string const& role, ballast::transformer const& model,

@@ -36,6 +36,10 @@ void add_word(setting_table& table, std::string key, std::string word);
 /// Sets what PyTorch's FSDP trains with, and how a model of Hugging Face is computed: float32 states, sharded over all ranks.
 void set_fsdp(imported_setting& out);
 
+/// Sets what the optimiser keeps that `key` names by its class, as "torch.optim.AdamW", with arguments below `arguments`. The bytes of
+/// parameters and gradients are those that are set.
+void set_torch_optimizer(setting_table& in, std::string const& key, std::string const& arguments, imported_setting& out);
+
 /// A model that is only computed forward in 16 bits, over `gpus` devices that are as many of one group as degrees.
 struct forward_model {
   std::int64_t gpus = 1, tensor = 1, stages = 1;

@@ -139,7 +139,7 @@ class role_reader {
       note(key + " = " + printable(name) + " is judged by the shape of the model that trains: the memory may be wrong");
     }
     if (role == "reward" || role == "critic") of.model.outputs = 1;
-    of.setting.model.language = {.what = trains ? ballast::trained::all : ballast::trained::none};
+    if (!trains) of.setting.model.language = {.what = ballast::trained::none};  // what trains has adapters where the first model has
     out_.roles.push_back({.role = role, .of = std::move(of), .resident = resident});
   }
 
@@ -201,7 +201,9 @@ std::optional<std::int64_t> swift_length(setting_table& in, bool rlhf) {
   auto const longest = in.number("max_length");
   if (!rlhf || !longest) return longest;
   auto const kind = kind_of_preferences(in);
-  auto const answer = in.number_or("max_completion_length", 512);
+  auto const longest_answer = in.number_or("max_completion_length", 512);
+  auto const older = in.number("max_new_tokens"), oldest = in.number("response_length");  // come first where they are given
+  auto const answer = oldest ? *oldest : older.value_or(longest_answer);
   return draws_answers(kind) ? *longest + answer : *longest;
 }
 

@@ -3,13 +3,16 @@
 #include "readers/framework_setting.hpp"
 #include "readers/setting_documents.hpp"
 #include "readers/swift_roles.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,11 +32,13 @@ class swift_importer {
     auto& m = out_.setting.model;
     m.framework = ballast::framework_named("eager");
     out_.time.rates.family = ballast::kernel_family::eager;
+    read_launcher();
     read_degrees();
     read_states();
     read_kernels();
     read_trained_parts();
     read_batches();
+    if (launched()) set_states(in_, asked_, launcher_, out_);
     if (rlhf_) read_swift_roles(in_, asked_, out_);
     read_swift_task(in_, out_);
     pass_over();
@@ -44,6 +49,35 @@ class swift_importer {
 
  private:
   void note(std::string const& what) { out_.notes.push_back(what); }
+
+  /// What accelerate is told in front of the program, and swift's own word for FSDP: a preset, a file or words of the trainer.
+  void read_launcher() {
+    launcher_.halves = !in_.word("torch_dtype", "bfloat16").ends_with("32");
+    launcher_.precision = launcher_.halves ? "bf16" : "fp32";
+    auto const plugin = in_.word("optimizer");
+    launcher_.optimizer = in_.flag("use_galore")                                ? "galore_adamw"
+                          : plugin.starts_with("muon") || plugin == "dist_muon" ? "muon"
+                                                                                : in_.word("optim", launcher_.optimizer);
+    take_launcher(in_, asked_, launcher_, out_);
+    auto const fsdp = in_.list("fsdp");
+    auto const name = fsdp.size() == 1 ? fsdp.front() : std::string();
+    auto const text = !name.empty() && asked_.find_file ? asked_.find_file(name) : std::nullopt;
+    if (text) {
+      auto inner = read_json_setting(*text, name);
+      launcher_.shards = 3;
+      take_fsdp(inner, launcher_, out_);
+      out_.setting.model.kernels.offload_all = inner.flag("fsdp_config.activation_cpu_offload");
+    } else if (name == "fsdp2") {  // its file says activation_checkpointing
+      launcher_.shards = 3;
+      out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+    } else if (name.ends_with(".json")) {
+      in_.refuse("fsdp", "is a file that is not found");
+    } else {
+      take_fsdp(in_, launcher_, out_);
+    }
+  }
+  /// Whether FSDP or accelerate's DeepSpeed holds the states.
+  [[nodiscard]] bool launched() const { return launcher_.shards || launcher_.engine || !launcher_.deepspeed.empty(); }
 
   void read_degrees() {
     auto& by = out_.setting;
@@ -56,7 +90,8 @@ class swift_importer {
     auto const visible = in_.word("environment.CUDA_VISIBLE_DEVICES");
     auto const processes = in_.word("environment.NPROC_PER_NODE");
     auto const devices = 1 + std::count(visible.begin(), visible.end(), ',');
-    if (processes.empty() && gpus > 1 && devices == gpus && gpus <= out_.model.layers && m.spread.context * m.spread.tensor == 1) {
+    if (!launched() && processes.empty() && gpus > 1 && devices == gpus && gpus <= out_.model.layers &&
+        m.spread.context * m.spread.tensor == 1) {
       by.pipeline.stages = static_cast<std::uint64_t>(gpus);
       note("without NPROC_PER_NODE one process spreads the layers over " + std::to_string(gpus) +
            " devices, which wait for each other: judged as a pipeline, the time is too short");
@@ -74,13 +109,17 @@ class swift_importer {
   void read_zero(std::string const& zero) {
     auto& m = out_.setting.model;
     m.optimizer = ballast::optimizer_named("adam-bf16-gradients");
-    if (zero.starts_with("zero") && zero.size() >= 5 && zero[4] >= '0' && zero[4] <= '3') {
-      m.spread.zero = zero[4] - '0';
-      auto const rest = zero.substr(5);
-      if (rest == "_offload") m.moved = zero[4] == '3' ? ballast::offload::parameters : ballast::offload::gradients;
-      if (!rest.empty() && rest != "_offload") in_.refuse("deepspeed", "is not zero0 to zero3, zero2_offload or zero3_offload");
+    auto const file_name = zero.ends_with(".json") || zero.find('/') != zero.npos || zero.starts_with('{');
+    if (zero.starts_with("zero") && !file_name) {
+      auto const rest = zero.substr((std::min)(zero.size(), std::size_t{5}));
+      auto const stage = zero.size() > 4 ? zero[4] : ' ';
+      auto const away = rest == "_offload" && (stage == '2' || stage == '3');
+      if (stage < '0' || stage > '3' || !(rest.empty() || away))
+        in_.refuse("deepspeed", "is not zero0 to zero3, zero2_offload or zero3_offload");
+      m.spread.zero = stage - '0';
+      if (away) m.moved = stage == '3' ? ballast::offload::parameters : ballast::offload::gradients;
     } else {
-      auto const text = asked_.find_file ? asked_.find_file(zero) : std::nullopt;
+      auto const text = zero.starts_with('{') ? std::optional(zero) : asked_.find_file ? asked_.find_file(zero) : std::nullopt;
       if (!text) in_.refuse("deepspeed", "is a file: judge that one, which holds the setting");
       auto file = read_json_setting(*text, zero);
       m.spread.zero = static_cast<int>(file.number("zero_optimization.stage", 0, 3).value_or(0));
@@ -95,19 +134,19 @@ class swift_importer {
   void read_states() {
     auto& m = out_.setting.model;
     auto const zero = in_.word("deepspeed", "none");
+    if (zero != "none" && launched()) in_.refuse("deepspeed", "is given beside FSDP, or beside the setting of accelerate");
     if (zero == "none")
       m.optimizer = ballast::optimizer_named("adam-bf16");
     else
       read_zero(zero);
-    if (zero == "none") m.kernels.local_gradient = 2;  // buckets of DistributedDataParallel
-    if (!in_.word("fsdp").empty()) m.spread.zero = 3, m.kernels.kept_copies = true;
+    if (zero == "none" && !launched()) m.kernels.local_gradient = 2;  // buckets of DistributedDataParallel
     if (in_.number_or("zero_hpz_partition_size", 1) > 1) note("zero_hpz_partition_size is not modelled: the memory is too low");
     if (in_.flag("use_galore")) {
       m.optimizer = ballast::optimizer_named("galore");
       m.optimizer.rank = in_.number_or("galore_rank", 128);
     }
     auto const optim = in_.word("optim", "adamw_torch");
-    if (!optim.starts_with("adamw_torch")) note("optim " + printable(optim) + " is judged as Adam");
+    if (!launched() && !in_.flag("use_galore")) set_optimizer(optim, "optim", out_);
     auto const plugin = in_.word("optimizer");
     if (plugin.starts_with("muon") || plugin == "dist_muon") {
       m.optimizer.name = "muon";
@@ -140,7 +179,7 @@ class swift_importer {
     auto const bits = in_.number("quant_bits", 0);
     if (!quantised.empty() && quantised != "bnb" && quantised != "hqq") in_.refuse("quant_method", "is not modelled; bnb and hqq are");
     if (!quantised.empty() && bits && *bits != 4) in_.refuse("quant_bits", "is not modelled; 4 is");
-    if (quantised.empty() && bits) in_.refuse("quant_bits", "needs quant_method");
+    if (quantised.empty() && bits) note("quant_bits without quant_method quantises nothing");
     auto const type = in_.word("tuner_type", "lora"), older = in_.word("train_type", type), how = type == "lora" ? older : type;
     auto const rank = in_.number_or("lora_rank", 8);
     auto const adapted = how != "full";
@@ -249,8 +288,9 @@ class swift_importer {
   }
 
   setting_table& in_;
-  setting_request const& asked_;
+  setting_request asked_;
   bool rlhf_;
+  trainer_setting launcher_{};
   imported_setting out_;
 };
 
@@ -271,19 +311,22 @@ constexpr std::string_view trainer_keys[]{"per_device_train_batch_size", "deepsp
 
 }  // namespace
 
-constinit framework_format const swift_format{.name = "ms-swift",
-                                              .word = "swift",
-                                              .likeness =
-                                                  [](setting_source const& in) {
-                                                    if ((!in.is("flags") && !in.is("yaml")) || in.calls("megatron")) return 0;
-                                                    if (in.calls("swift") && in.has_any(swift_keys)) return 100;
-                                                    return in.has_any(trainer_keys) ? 12 : 0;
-                                                  },
-                                              .read =
-                                                  [](setting_source source, setting_request const& asked) {
-                                                    auto const rlhf = source.calls("rlhf") || source.table.has("rlhf_type");
-                                                    return swift_importer(source.table, asked, rlhf).read();
-                                                  },
-                                              .write = nullptr};
+constinit framework_format const swift_format{
+    .name = "ms-swift",
+    .word = "swift",
+    .likeness =
+        [](setting_source const& in) {
+          if ((!in.is("flags") && !in.is("yaml")) || in.calls("megatron")) return 0;
+          auto calls = in.calls("swift");
+          for (auto const* const file : {"swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/rlhf.py"}) calls = calls || in.calls(file);
+          if (calls && in.has_any(swift_keys)) return 100;
+          return in.has_any(trainer_keys) ? 12 : 0;
+        },
+    .read =
+        [](setting_source source, setting_request const& asked) {
+          auto const rlhf = source.calls("rlhf") || source.calls("rlhf.py") || source.table.has("rlhf_type");
+          return swift_importer(source.table, asked, rlhf).read();
+        },
+    .write = nullptr};
 
 }  // namespace ballast_cli
