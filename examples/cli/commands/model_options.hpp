@@ -33,7 +33,7 @@ struct model_option_rules {
 /// The options of which a search over degrees asks whether they are given, and all others but --stages.
 struct model_options {
   CLI::Option *stages = nullptr, *tensor = nullptr, *context = nullptr, *expert = nullptr, *zero = nullptr, *layers = nullptr,
-              *framework = nullptr;
+              *framework = nullptr, *vision = nullptr;
   std::vector<CLI::Option*> others;
 };
 

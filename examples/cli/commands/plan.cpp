@@ -205,6 +205,8 @@ void require_shape(plan_arguments const& plan, plan_options const& of) {
   } else if (of.within->count() != 0) {
     throw bad_input("--within: --gpus auto chooses the number of GPUs for it, and --gpus " + std::to_string(plan.gpus) + " gives one");
   }
+  if (plan.model_side.any_vision_tensor && !searched)
+    throw bad_input("--vision-tp auto: is chosen with --gpus; with --tp given, expected a divisor of it");
   if (!searched) return;
   if (of.micro_batches->count() != 0)
     throw bad_input("--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has");

@@ -31,6 +31,10 @@ namespace {
                               .global_batch = what.global_batch > 0 ? what.global_batch : what.gpus,
                               .tiles = options.others.empty() ? 0 : options.others.front()};
   if (what.tensor) out.tensor = {by.spread.tensor};
+  if (asked.any_vision_tensor)
+    out.vision_tensor.clear();
+  else
+    out.vision_tensor = {by.vision_tensor};
   if (what.context) out.context = {by.spread.context};
   if (what.expert) out.expert = {by.expert};
   if (what.stages) out.stages = {asked.stages};
@@ -249,8 +253,9 @@ std::string in_words(chosen_degrees const& choice) {
     text += formatted("%15s%16s%13s%7.3f%15s", batches.c_str(), schedule_of(s).c_str(), duration(r.plan.step_ms()).c_str(),
                       static_cast<double>(r.plan.time.value) / static_cast<double>(first.plan.time.value),
                       grouped(static_cast<std::uint64_t>(peak_bytes(r.plan))).c_str());
-    text += formatted("%11s%8s%9s%10s\n", percent(of.share(of.recompute)).c_str(), percent(of.share(of.bubble)).c_str(),
-                      percent(of.share(of.waiting)).c_str(), percent(of.share(of.exchange)).c_str());
+    text += formatted("%11s%8s%9s%10s", percent(of.share(of.recompute)).c_str(), percent(of.share(of.bubble)).c_str(),
+                      percent(of.share(of.waiting)).c_str(), percent(of.share(of.exchange)).c_str()) +
+            (s.model.vision_tensor > 0 ? "  tower TP " + number(s.model.vision_tensor) : "") + "\n";
   }
   return text + "\nThe first is planned for all of the data:\n\n";
 }
@@ -279,6 +284,7 @@ void add_search(nlohmann::ordered_json& json, chosen_degrees const& choice) {
     auto memory = nlohmann::ordered_json::array();
     for (auto const& m : r.plan.memory) memory.push_back(m.bytes());
     ranked.push_back({{"tensor", s.model.spread.tensor},
+                      {"vision_tensor", s.model.vision_tensor},
                       {"stages", s.pipeline.stages},
                       {"context", s.model.spread.context},
                       {"expert", s.model.expert},

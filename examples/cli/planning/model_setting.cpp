@@ -39,6 +39,8 @@ ballast::model_setting setting_for(ballast::model_setting by, std::uint64_t rank
     refuse("--ranks " + std::to_string(ranks), "ranks times --cp are at most 2^24, with --stages");
   data = static_cast<std::int64_t>(ranks) * context;
   sequence_parallel = tensor > 1;
+  if (by.vision_tensor > 0 && tensor % by.vision_tensor != 0)
+    refuse(given("--vision-tp", by.vision_tensor), "must divide " + given("--tp", tensor) + ", whose devices share out the images");
   if (by.method == ballast::context_method::ulysses && context > 1) {
     auto const heads = (model.query_heads + tensor - 1) / tensor;
     if (heads % context != 0)
@@ -82,6 +84,7 @@ std::string in_words(ballast::model_setting const& by, std::optional<ballast::hi
     if ((by.*part.is).what != ballast::trained::all) text += ", " + std::string(part.word) + " frozen";
   text += ", ZeRO stage " + std::to_string(spread.zero) + " over " + counted(static_cast<std::uint64_t>(spread.data), "device");
   if (spread.tensor > 1) text += ", TP " + std::to_string(spread.tensor);
+  if (by.vision_tensor > 0) text += ", TP of the tower " + std::to_string(by.vision_tensor);
   if (spread.context > 1) text += ", CP " + std::to_string(spread.context) + " (" + in_words(by.method) + ")";
   if (by.expert > 1) text += ", EP " + std::to_string(by.expert);
   if (by.expert > 1 && by.experts().expert_tensor > 1) text += ", ETP " + std::to_string(by.experts().expert_tensor);
@@ -110,6 +113,7 @@ nlohmann::ordered_json to_json(ballast::model_setting const& by, std::optional<b
                               {"data", by.spread.data},
                               {"zero", by.spread.zero},
                               {"overlap", nullptr}};
+  if (by.vision_tensor > 0) json["vision_tensor"] = by.vision_tensor;
   if (by.language.stored.bits > 0) json["stored_bits"] = static_cast<double>(by.language.stored.bits) / 1000;
   for (auto const& part : frozen_parts)
     if ((by.*part.is).what != ballast::trained::all) json["freeze"].push_back(part.word);
