@@ -33,12 +33,11 @@ namespace {
   return out;
 }
 
-/// The setting with the parts frozen that are listed.
+}  // namespace
+
 void freeze(ballast::model_setting& by, std::string const& option, std::string const& text) {
   for (auto const& word : words_of(text)) by.*named(option, word, std::span(frozen_parts)).is = {.what = ballast::trained::none};
 }
-
-}  // namespace
 
 ballast::trainable trained_part(std::string const& option, std::string const& text) {
   constexpr std::string_view adapters = "lora:";
