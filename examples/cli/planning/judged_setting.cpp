@@ -2,7 +2,6 @@
 #include "planning/judged_setting.hpp"
 
 #include "errors.hpp"
-
 #include "planning/model_plan.hpp"
 #include "planning/model_setting.hpp"
 #include "planning/stage_plan.hpp"
