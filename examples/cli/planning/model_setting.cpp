@@ -30,8 +30,10 @@ ballast::model_setting setting_for(ballast::model_setting by, std::uint64_t rank
   auto const refuse = [](std::string const& what, std::string const& why) { throw bad_input(what + ": " + why); };
   auto& [tensor, context, data, sequence_parallel, zero] = by.spread;
   if (tensor > 1 << 16) refuse(given("--tp", tensor), "tensor-parallel devices are at most 2^16");
-  if (model.query_heads % tensor != 0)
-    refuse(given("--tp", tensor), "must divide the " + std::to_string(model.query_heads) + " query heads of " + printable(name));
+  auto const attends = model.attention_layers.count(model.layers) > 0;
+  if (auto const heads = attends ? model.query_heads : model.space.heads; heads % tensor != 0)
+    refuse(given("--tp", tensor), "must divide the " + std::to_string(heads) +
+                                      (attends ? " query heads of " : " heads of the state-space layers of ") + printable(name));
   if (context > 1 << 20 || tensor * context > 1 << 24)
     refuse(given("--cp", context), "context-parallel devices are at most 2^20, and 2^24 together with those of --tp");
   constexpr auto most = std::uint64_t{1} << 24;

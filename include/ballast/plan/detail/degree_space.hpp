@@ -80,8 +80,10 @@ class degree_space {
   void each(Take const& take) const {
     degrees at;
     auto const kv_heads = model_.kv_rank > 0 ? model_.query_heads : model_.kv_heads;
+    auto const attends = model_.attention_layers.count(model_.layers) > 0;  // else state-space layers are split by their heads
     auto const heads = [&](std::int64_t n) {
-      return model_.query_heads % n == 0 && kv_heads % n == 0 && (!o_.tensor.empty() || n <= per_node_);
+      auto const divides = attends ? model_.query_heads % n == 0 && kv_heads % n == 0 : model_.space.heads % n == 0;
+      return divides && (!o_.tensor.empty() || n <= per_node_);
     };
     for (auto const tensor : divisors_in(o_.tensor, o_.gpus, heads)) {
       at.tensor = tensor;
