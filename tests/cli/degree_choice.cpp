@@ -183,7 +183,7 @@ TEST_CASE("plan --within: durations as people write them", "[cli]") {
                                                  {"2d", 48},     {"2 days", 48},   {"1d12h", 36},    {"1h30m", 1.5},
                                                  {"3600s", 1},   {"1hour", 1},     {"0h45min", 0.75}};
   for (auto const& [text, expected] : same) CHECK(std::fabs(hours(text) - expected) < 1e-9);
-  for (auto const* const text : {"3", "h", "1h2d", "1h1h", "-1h", "1e3h", "0h", "1x", "1h30", "1..5h", ""}) {
+  for (auto const* const text : {"3", "h", "1h2d", "1h1h", "1e3h", "0h", "1x", "1h30", "1..5h", ""}) {
     auto const o = in.ballast(std::string("plan f --capacity 8192 --gpus auto --global-batch 1 --within \"") + text + "\"");
     CAPTURE(text, o.err);
     CHECK(o.code == 2);

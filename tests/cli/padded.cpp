@@ -117,7 +117,8 @@ TEST_CASE("plan --padded: stages and degrees are planned for the padded rows", "
   // batches that mix lengths, as the naive ones do, cost their padding: eight rows of 512 tokens each
   auto const mixed = run("plan rising" + shape);
   CHECK(mixed["naive"]["packs"] == 12);
-  CHECK(mixed["naive"]["modelled_run_ms"] == even["naive"]["modelled_run_ms"]);
+  auto const as_even = mixed["naive"]["modelled_run_ms"].get<double>() / even["naive"]["modelled_run_ms"].get<double>();
+  CHECK((as_even > 0.9 && as_even < 1.1));  // kernels are timed for the mean batch of the plan
   CHECK(mixed["modelled_run_ms"] < 0.5 * mixed["naive"]["modelled_run_ms"].get<double>());
 
   auto const searched = run("plan f --capacity 4096 --gpus 4 --global-batch 16 --padded");
@@ -198,7 +199,7 @@ TEST_CASE("what padded rows and static shapes do not take is refused in one sent
        "--left-over: with --padded, a last step can be split or sh"},
       {"plan f --columns 1 --capacity 900 --ranks 1 --padded --least-fill 0.9", "--least-fill: not with --padded"},
       {"plan f --columns 1 --capacity 90 --ranks 1 --padded --oversize split", "--oversize split: with --padded"},
-      {"plan f --columns 1 --capacity 900 --gpus 1 --padded --levels auto", "--padded excludes --levels"},
+      {"plan f --columns 1 --capacity 900 --gpus 1 --padded --levels auto", "--levels excludes --padded"},
   };
   for (auto const& [arguments, sentence] : refused) {
     auto const o = in.ballast(arguments);

@@ -121,7 +121,7 @@ TEST_CASE("what a tower's degree does not take is refused in one sentence", "[cl
       {"memory llama-3.1-8b --tokens 4096 --tiles 3", "--tiles: llama-3.1-8b has no vision tower or projector"},
       {"memory llama-3.1-8b --tokens 4096 --freeze vision", "--freeze: llama-3.1-8b has no vision tower or projector"},
       {"memory qwen2.5-vl-7b --tokens 1000 --tiles 4", "--tiles 4: are 1,024 tokens of the language model, 256 each, more than the 1,000 "},
-      {"memory qwen2.5-vl-7b --tokens 1000 --tiles -4", "--tiles -4: expected a whole number from 0"},
+      {"memory qwen2.5-vl-7b --tokens 1000 --tiles x", "--tiles x: expected a whole number from 0"},
       {"memory mamba.json --tokens 1000 --tp 5", "--tp 5: must divide the 24 heads of the state-space layers of mamba.json"},
   };
   for (auto const& [arguments, sentence] : refused) {
