@@ -129,6 +129,22 @@ TEST_CASE("vision_tensor: stages hold what a device alone holds for the tiles of
     for (auto const& l : layers_of(model, four(1, count))) sum += l.state;
     CHECK(std::abs(held(four(1, count), 8).states - sum) <= 64);
   }
+  // in a pipeline of FSDP2, parameters and their gradients are whole on each device that has the same part
+  auto fsdp = four(1, tensor_count::eager), usual = four(0, tensor_count::eager);
+  fsdp.spread.zero = usual.spread.zero = 3;
+  auto const gathered = [&](model_setting const& by) {
+    training_setting setting{.model = by, .pipeline = {.stages = 2}, .sequence = 64};
+    return memory_of(model, setting, {.tokens = 64, .squares = 64 * 64, .tiles = 4}).front().gathered;
+  };
+  auto const of_tower = parameters(model.vision) + parameters(model.projector);
+  CHECK(gathered(fsdp) > gathered(usual));
+  CHECK(gathered(fsdp) - gathered(usual) <= 6 * of_tower * 3 / 4);  // instead of a quarter, and of what TP does not divide, all
+  CHECK(gathered(fsdp) - gathered(usual) > 6 * of_tower / 2);
+  training_setting alone{.model = usual, .pipeline = {.stages = 2}, .sequence = 64};
+  CHECK(memory_of(model.language, alone).size() == 2);
+  alone.model.vision_tensor = 1;  // of a model without a tower, it says nothing
+  CHECK(memory_of(model.language, alone) ==
+        memory_of(model.language, training_setting{.model = usual, .pipeline = {.stages = 2}, .sequence = 64}));
   CHECK(refusal([] { return layers_of(small_model(), four(3)).size(); }) == "vision_tensor = 3 must divide tensor = 4");
   CHECK(refusal([] { return layers_of(small_model(), four(8)).size(); }) == "vision_tensor = 8 must be in [0, 4]");
 }

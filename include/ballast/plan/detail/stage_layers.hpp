@@ -206,7 +206,7 @@ class stage_counter {
   }
   [[nodiscard]] bool fsdp() const noexcept { return pytorch() && sharding().zero >= 3 && by_.model.spread.data > 1; }
   /// Whether the tower has degrees of its own. Its states are then on other devices than those of the language model.
-  [[nodiscard]] bool tower_apart() const noexcept { return by_.model.tile_shares() > 1; }
+  [[nodiscard]] bool tower_apart() const noexcept { return whole_ && by_.model.tile_shares() > 1; }
   /// Whether gradients exist when the head runs: not if each step makes them anew and nothing else holds them.
   [[nodiscard]] bool keeps_gradients() const noexcept {
     auto const& k = by_.model.kernels;
@@ -517,7 +517,8 @@ class stage_counter {
     auto const streams = by_.model.kernels.stream_pools;
     if (by_.pipeline.stages > 1) {
       // all parameters stay gathered, and gradients are accumulated in float32, not sharded, until the last micro-batch
-      to.gathered = checked(3) * (whole_parameters(states) + whole_parameters(of_tower, tower_.spread));
+      to.gathered = checked(3) * whole_parameters(states);
+      if (tower_apart()) to.gathered = to.gathered + checked(3) * whole_parameters(of_tower, tower_.spread);
       if (streams) to.gathered = to.gathered + checked(2) * layer;
       return;
     }
