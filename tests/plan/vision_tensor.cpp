@@ -206,6 +206,8 @@ TEST_CASE("search_degrees: the best degree of a tower is that of all of its divi
   auto const found = search_degrees(model, {pack, pack}, o, on, {});
   CHECK(found.step.value == least);
   CHECK(found.settings == settings);
+  o.vision_tensor = {0, 1, 2};  // in any order
+  CHECK(search_degrees(model, {pack, pack}, o, on, {}).step.value == least);
   o.vision_tensor = {0};
   CHECK(least < search_degrees(model, {pack, pack}, o, on, {}).step.value);
   o.vision_tensor = {3};
