@@ -152,6 +152,14 @@ TEST_CASE("plan --gpus auto: the fewest that fit, or the cheapest that finish in
   auto const words = in.ballast(common + "--gpus auto:8..48 --within 1000d").out;
   CHECK(words.find("Tried, with the modelled time of one epoch: 8 (") == 0);
   CHECK(words.find(": of those that finish within ") != std::string::npos);
+  auto const thrice = planned("--gpus auto:8..48 --within 1000d --epochs 3");
+  CHECK(thrice["epochs"] == 3);
+  for (std::size_t i = 0; i < thrice["gpus_tried"].size(); ++i) {
+    auto const &once = all["gpus_tried"][i], &three = thrice["gpus_tried"][i];
+    if (once["fits"].get<bool>()) CHECK(std::fabs(three["modelled_hours"].get<double>() - 3 * once["modelled_hours"].get<double>()) < 1e-9);
+  }
+  CHECK(in.ballast(common + "--gpus auto:8..48 --within 1000d --epochs 3").out.find("Tried, with the modelled time of 3 epochs: ") == 0);
+  CHECK(words.find(" 0.0 GPU-hours") == std::string::npos);
   auto const late = in.ballast(common + "--gpus auto:8..16 --within 0.01min");
   CHECK(late.code == 3);
   CHECK(late.err.find("f: no number of GPUs finishes within 600.00 ms, by modelled times; tried: 8 (") == 0);
@@ -159,6 +167,28 @@ TEST_CASE("plan --gpus auto: the fewest that fit, or the cheapest that finish in
   CHECK(none.code == 3);
   CHECK(none.err.find("f: on no number of GPUs does a setting fit that divides --global-batch; tried: 1 (none fits), 2 (none fits); ") ==
         0);
+}
+
+TEST_CASE("plan --within: durations as people write them", "[cli]") {
+  scratch const in;
+  in.file("f", "100\n200\n5000\n");
+  auto const hours = [&](std::string const& text) {
+    auto const o =
+        in.ballast("plan f --capacity 8192 --model qwen2.5-0.5b --gpus auto:1..1 --global-batch 1 --json --within \"" + text + "\"");
+    CAPTURE(text, o.err);
+    REQUIRE(o.code == 0);
+    return nlohmann::json::parse(o.out)["within_hours"].get<double>();
+  };
+  std::pair<char const*, double> const same[] = {{"90min", 1.5}, {"1h30min", 1.5}, {"1.5h", 1.5},    {"1 h 30 min", 1.5},
+                                                 {"2d", 48},     {"2 days", 48},   {"1d12h", 36},    {"1h30m", 1.5},
+                                                 {"3600s", 1},   {"1hour", 1},     {"0h45min", 0.75}};
+  for (auto const& [text, expected] : same) CHECK(std::fabs(hours(text) - expected) < 1e-9);
+  for (auto const* const text : {"3", "h", "1h2d", "1h1h", "1e3h", "0h", "1x", "1h30", "1..5h", ""}) {
+    auto const o = in.ballast(std::string("plan f --capacity 8192 --gpus auto --global-batch 1 --within \"") + text + "\"");
+    CAPTURE(text, o.err);
+    CHECK(o.code == 2);
+    CHECK(o.err.find("--within ") == 0);
+  }
 }
 
 TEST_CASE("plan --gpus: what it does not take, and what does not fit", "[cli]") {
@@ -175,7 +205,7 @@ TEST_CASE("plan --gpus: what it does not take, and what does not fit", "[cli]") 
       {"--capacity 8192 --gpus auto:8 --global-batch 8", "--gpus auto:8: expected a number, auto, or auto:FEWEST..MOST as in auto:8..512"},
       {"--capacity 8192 --gpus auto:9..8 --global-batch 8", "--gpus auto:9..8: expected a number, auto, or auto:FEWEST..MOST"},
       {"--capacity 8192 --gpus auto:9..15 --global-batch 8", "--gpus auto:9..15: has no multiple of a node of 8 GPUs, and no power of two"},
-      {"--capacity 8192 --gpus auto --global-batch 8 --within 3", "--within 3: expected a time, as in 36h, 90min or 3d"},
+      {"--capacity 8192 --gpus auto --global-batch 8 --within 3", "--within 3: expected a time, as in 36h, 90min, 1h30min, 1.5h or 3d"},
       {"--capacity 8192 --gpus 8 --within 3h", "--within: --gpus auto chooses the number of GPUs for it, and --gpus 8 gives one"},
       {"--capacity 8192 --gpus auto --levels auto", "--gpus auto: not with --levels, which are planned for a number of GPUs"},
       {"--capacity 8192 --gpus 8 --layers f", "--layers: --gpus needs a --model"},

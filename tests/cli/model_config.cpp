@@ -206,7 +206,9 @@ TEST_CASE("model_config: layers with experts, by family") {
 }
 
 TEST_CASE("model_config: what cannot be used is refused, with its field") {
-  CHECK(refused("[1") == "config.json: not a JSON object");
+  CHECK(refused("[1") == "config.json: not a JSON object: it ends in the middle");
+  CHECK(refused("{\"a\": 1,\n\"b\": 2,\n}") == "config.json: not a JSON object: line 3 closes behind a comma, which JSON does not allow");
+  CHECK(refused("{\n\"a\" 1}") == "config.json: not a JSON object: there is a fault in line 2");
   CHECK(refused("[]") == "config.json: not a JSON object");
   CHECK(refused("{}") == "config.json: the field model_type is missing: not a Hugging Face config.json");
   CHECK(refused(R"({"model_type": 3})") == "config.json: the field model_type = 3 must be a word");

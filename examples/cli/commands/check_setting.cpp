@@ -119,12 +119,27 @@ namespace {
 
 }  // namespace
 
+namespace {
+
+/// The words of the frameworks whose settings are written.
+[[nodiscard]] std::string written_names() {
+  std::string text;
+  for (auto const* const format : framework_formats())
+    if (format->write != nullptr) text += (text.empty() ? "" : ", ") + std::string(format->word);
+  return text;
+}
+
+}  // namespace
+
 void check_setting(check_arguments const& arguments) {
   if (arguments.limits.options.oversize == ballast::oversize::alone)
     throw bad_input("--oversize alone: is for packings; with a setting it is reject, set-aside, truncate or split");
   auto const* const format = arguments.write.empty() ? nullptr : &framework_named("--write", arguments.write);
   if (format != nullptr && format->write == nullptr)
-    throw bad_input("--write " + arguments.write + ": settings of " + std::string(format->name) + " are read, but not written");
+    throw bad_input("--write " + arguments.write + ": settings of " + std::string(format->name) +
+                    " are read, but not written; written are those of " + written_names());
+  if (format != nullptr && arguments.json)
+    throw bad_input("--json: not with --write, which prints the file of " + std::string(format->name));
   auto const judged = judge_file(arguments);
   if (!arguments.report.empty()) replace_file(arguments.report, render_report(on_page(judged, arguments.command_line)));
   if (format != nullptr) {

@@ -43,6 +43,7 @@ struct memory_arguments {
   std::optional<int> zero;
   std::optional<ballast::head_loss> loss;
   std::optional<ballast::optimizer> optimizer;
+  std::optional<std::int64_t> tiles;  ///< image tiles of a micro-batch
   bool stored = false, dropout = false, compiled = false, json = false;
 };
 
@@ -67,14 +68,46 @@ struct memory_arguments {
   return by;
 }
 
-[[nodiscard]] std::string memory_in_words(memory_arguments const& a, ballast::transformer const& model, ballast::training_setting const& by,
+/// The model that is asked for, with what the options say of its tower.
+[[nodiscard]] asked_model model_asked(memory_arguments const& a, ballast::training_setting const& setting) {
+  auto const known = model_named(a.on.model);
+  auto const& by = setting.model;
+  auto const frozen = by.vision.what != ballast::trained::all || by.projector.what != ballast::trained::all;
+  for (auto const& [given, option] :
+       {std::pair{a.tiles.has_value(), "--tiles"}, {frozen, "--freeze"}, {by.vision_tensor > 0, "--vision-tp"}})
+    if (given && !known.images)
+      throw bad_input(std::string(option) + ": " +
+                      (known.no_images.empty() ? printable(a.on.model) + " has no vision tower or projector" : known.no_images));
+  asked_model out{.language = known.language, .images = known.images, .tiles = a.tiles};
+  require_valid(setting, out.language);
+  auto const batch = out.batch_of(setting);
+  if (out.images && batch.tiles * out.images->projector.tokens > batch.tokens)
+    throw bad_input("--tiles " + std::to_string(batch.tiles) + ": are " +
+                    grouped(static_cast<std::uint64_t>(batch.tiles * out.images->projector.tokens)) + " tokens of the language model, " +
+                    grouped(static_cast<std::uint64_t>(out.images->projector.tokens)) + " each, more than the " +
+                    grouped(static_cast<std::uint64_t>(batch.tokens)) + " of a micro-batch");
+  return out;
+}
+
+/// The tiles of a micro-batch; nothing without a tower.
+[[nodiscard]] std::string images_in_words(asked_model const& model, ballast::training_setting const& by) {
+  if (!model.images) return {};
+  return ", with " + counted(static_cast<std::uint64_t>(model.batch_of(by).tiles), "image tile") + " of " +
+         grouped(static_cast<std::uint64_t>(model.images->projector.tokens)) + " tokens each" +
+         (model.tiles ? "" : ", all that these can be of (--tiles says fewer)");
+}
+
+[[nodiscard]] std::string memory_in_words(memory_arguments const& a, asked_model const& model, ballast::training_setting const& by,
                                           memory_answer const& of) {
   auto const& most = ballast::largest_of(of.stages);
   auto const memory = by.pipeline.memory;
-  auto text = name_of_language_part(a.on.model) + " of " + grouped(static_cast<std::uint64_t>(ballast::parameters(model))) +
-              " parameters on " + counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + a.on.device + "), " +
+  auto text = a.on.model + " of " + grouped(static_cast<std::uint64_t>(model.parameters())) + " parameters on " +
+              counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + a.on.device + "), " +
               counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(by.sequence)) +
-              " tokens in a micro-batch.\n" + ballast_cli::in_words(by.model, {}) + "\n" + parts_table(of.stages) + "\n";
+              " tokens in a micro-batch" + images_in_words(model, by) + ".\n" + ballast_cli::in_words(by.model, {}) + "\n" +
+              parts_table(of.stages) + "\n";
+  if (auto const without = model_named(a.on.model).no_images; !without.empty())
+    text += "Note: " + without + "; the language model alone is counted.\n";
   auto const stage = std::to_string(&most - of.stages.data());
   text += (most.peak() <= memory ? "It fits: stage " : "It does not fit: stage ") + stage + " needs " + many_bytes(most.peak()) + " of " +
           many_bytes(memory) + ". ";
@@ -91,7 +124,7 @@ struct memory_arguments {
   return text;
 }
 
-[[nodiscard]] nlohmann::ordered_json memory_json(ballast::training_setting const& by, memory_answer const& of) {
+[[nodiscard]] nlohmann::ordered_json memory_json(asked_model const& model, ballast::training_setting const& by, memory_answer const& of) {
   auto stages = nlohmann::ordered_json::array(), changes = nlohmann::ordered_json::array();
   for (auto const& s : of.stages) stages.push_back(ballast_cli::to_json(s));
   for (auto const& c : of.changes) {
@@ -100,6 +133,8 @@ struct memory_arguments {
   }
   auto const peak = ballast::largest_of(of.stages).peak();
   return {{"setting", ballast_cli::to_json(by.model, {})},
+          {"parameters", model.parameters()},
+          {"tiles", model.batch_of(by).tiles},
           {"peak_bytes", peak},
           {"memory_bytes", by.pipeline.memory},
           {"fits", peak <= by.pipeline.memory},
@@ -135,10 +170,19 @@ void add_memory(CLI::App& app) {
   command.add_option("--framework", a.trainer, "megatron (default), torchtitan, torchtune, transformers, axolotl or deepspeed");
   add_value(command, "--tokens", a.tokens, small_positive, "tokens of a sequence")->required();
   add_value(command, "--batch", a.setting.micro_batch, small_positive, "sequences of a micro-batch; 1 by default");
+  add_value(command, "--tiles", a.tiles, whole<std::int32_t, 0>,
+            "image tiles of a micro-batch, of a model that reads images; as many as its tokens can be of by default");
   add_value(command, "--micro-batches", a.setting.micro_batches, small_positive, "micro-batches of a rank in a step; 1 by default");
   add_value(command, "--ranks", a.ranks, small_positive, "data-parallel ranks; 1 by default");
   add_value(command, "--stages", a.stages, small_positive, "pipeline stages of a rank; 1 by default");
   add_value(command, "--tp", by.spread.tensor, small_positive, "tensor-parallel devices, with sequence parallelism; 1 by default");
+  add_value(
+      command, "--vision-tp", by.vision_tensor, small_positive,
+      "tensor-parallel devices of a vision tower and projector, a divisor of --tp: the others of a group take other images; as --tp by "
+      "default");
+  command.add_option_function<std::string>(
+      "--freeze", [&by](std::string const& text) { freeze(by, "--freeze", text); },
+      "frozen parts of a model that reads images: vision, projector or vision,projector");
   add_value(command, "--cp", by.spread.context, small_positive, "context-parallel devices that share a micro-batch; 1 by default");
   add_value(command, "--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
   add_value(command, "--etp", by.expert_tensor, small_positive, "devices that share an expert; as --tp under megatron, 1 else, by default");
@@ -169,11 +213,11 @@ void add_memory(CLI::App& app) {
     if (snapshot->count() != 0)
       throw bad_input("--snapshot: the Python package reads snapshots of PyTorch; run " +
                       reader_of_snapshot(command, snapshot->as<std::string>()));
-    auto const model = model_of(arguments->on.model);
-    auto const asked = asked_setting(*arguments, model);
+    auto const asked = asked_setting(*arguments, model_of(arguments->on.model));
+    auto const model = model_asked(*arguments, asked);
     ballast::cluster const on{.device = device_of(arguments->on.device), .mfu = arguments->on.mfu, .time = {}, .links = {}, .hidden = {}};
     auto const of = answer_of(model, asked, on);
-    arguments->json ? print_json(memory_json(asked, of)) : write_standard_output(memory_in_words(*arguments, model, asked, of));
+    arguments->json ? print_json(memory_json(model, asked, of)) : write_standard_output(memory_in_words(*arguments, model, asked, of));
   });
 }
 

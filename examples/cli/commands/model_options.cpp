@@ -33,12 +33,11 @@ namespace {
   return out;
 }
 
-/// The setting with the parts frozen that are listed.
+}  // namespace
+
 void freeze(ballast::model_setting& by, std::string const& option, std::string const& text) {
   for (auto const& word : words_of(text)) by.*named(option, word, std::span(frozen_parts)).is = {.what = ballast::trained::none};
 }
-
-}  // namespace
 
 ballast::trainable trained_part(std::string const& option, std::string const& text) {
   constexpr std::string_view adapters = "lora:";
@@ -124,6 +123,15 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
       "--freeze", [&by](std::string const& text) { freeze(by, "--freeze", text); },
       "frozen parts of a vision-language model: vision, projector or vision,projector"));
   for (auto* const other : rules.not_with_stages) of_setting.back()->excludes(other);
+  of_setting.push_back(out.vision = command.add_option_function<std::string>(
+                           "--vision-tp",
+                           [&by, &asked](std::string const& text) {
+                             asked.any_vision_tensor = text == "auto";
+                             by.vision_tensor = text == "auto" ? 0 : small_positive("--vision-tp", text);
+                           },
+                           "tensor-parallel devices of a vision tower and projector, a divisor of --tp: the others of a group take other "
+                           "images; as --tp by default; with --gpus auto: the best one"));
+  out.others.push_back(out.vision);
 
   auto* const layers = command.add_option("--layers", asked.layers,
                                           "CSV of layers, as for partition, in milliseconds of a micro-batch of --capacity tokens");

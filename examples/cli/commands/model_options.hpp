@@ -15,6 +15,8 @@ namespace ballast_cli {
 
 /// all, none, lora:RANK or qlora:RANK. Throws bad_input.
 [[nodiscard]] ballast::trainable trained_part(std::string const& option, std::string const& text);
+/// Freezes the parts of a vision-language model that are listed. Throws bad_input.
+void freeze(ballast::model_setting& by, std::string const& option, std::string const& text);
 /// 0 to 3. Throws bad_input.
 [[nodiscard]] int zero_stage(std::string const& option, std::string const& text);
 
@@ -33,7 +35,7 @@ struct model_option_rules {
 /// The options of which a search over degrees asks whether they are given, and all others but --stages.
 struct model_options {
   CLI::Option *stages = nullptr, *tensor = nullptr, *context = nullptr, *expert = nullptr, *zero = nullptr, *layers = nullptr,
-              *framework = nullptr;
+              *framework = nullptr, *vision = nullptr;
   std::vector<CLI::Option*> others;
 };
 

@@ -36,7 +36,7 @@ constexpr left_over_policy left_over_policies[] = {{"split", ballast::left_over:
 /// Options that others need or exclude.
 struct plan_options {
   std::array<CLI::Option*, 2> rates;  ///< --kernels, --calibration
-  CLI::Option *padded, *fixed, *within, *least_fill, *capacity, *ranks, *micro_batches, *recompute, *model, *device, *mfu, *tflops,
+  CLI::Option *padded, *fixed, *within, *epochs, *least_fill, *capacity, *ranks, *micro_batches, *recompute, *model, *device, *mfu, *tflops,
       *bandwidth, *memory_bandwidth, *cost, *levels, *gpus, *global_batch, *batch_tokens;
   model_options model_side;
 };
@@ -100,13 +100,36 @@ struct plan_options {
   return range;
 }
 
-/// Hours, minutes or days, in milliseconds.
+/// Days, hours, minutes and seconds, in milliseconds: numbers with their units, the largest unit first.
 [[nodiscard]] double milliseconds_of_run(std::string const& option, std::string const& text) {
-  constexpr std::pair<std::string_view, double> units[] = {{"min", 6e4}, {"h", 3.6e6}, {"d", 8.64e7}};
-  for (auto const& [unit, ms] : units)
-    if (text.size() > unit.size() && text.ends_with(unit) && text[text.size() - unit.size() - 1] <= '9')
-      if (auto const value = decimal(option, text.substr(0, text.size() - unit.size())); value > 0 && value <= 1e6) return value * ms;
-  throw bad_input(option + " " + printable(text) + ": expected a time, as in 36h, 90min or 3d");
+  struct unit {
+    std::string_view names;  ///< each between spaces
+    double ms;
+  };
+  constexpr unit units[] = {{" d day days ", 8.64e7},
+                            {" h hr hrs hour hours ", 3.6e6},
+                            {" m min mins minute minutes ", 6e4},
+                            {" s sec secs second seconds ", 1e3}};
+  auto const refuse = [&] {
+    return bad_input(option + " " + printable(text) + ": expected a time, as in 36h, 90min, 1h30min, 1.5h or 3d");
+  };
+  double sum = 0;
+  auto next = std::begin(units);
+  for (std::size_t at = 0; at < text.size();) {
+    auto const digits = (std::min)(text.find_first_not_of("0123456789.", at), text.size());
+    auto const word = (std::min)(text.find_first_not_of(' ', digits), text.size());
+    auto const end = (std::min)(text.find_first_of("0123456789. ", word), text.size());
+    auto const name = " " + text.substr(word, end - word) + " ";
+    auto const found = std::find_if(next, std::end(units), [&](unit const& u) { return u.names.find(name) != std::string_view::npos; });
+    if (digits == at || found == std::end(units)) throw refuse();
+    auto const value = decimal(option, text.substr(at, digits - at));
+    if (!(value >= 0 && value <= 1e6)) throw refuse();
+    sum += value * found->ms;
+    next = found + 1;
+    at = (std::min)(text.find_first_not_of(' ', end), text.size());
+  }
+  if (!(sum > 0)) throw refuse();
+  return sum;
 }
 
 void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
@@ -130,9 +153,11 @@ void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
                 ->excludes(of.ranks)
                 ->excludes(of.cost);
   of.within = add_value(command, "--within", plan.degrees.within_ms, milliseconds_of_run,
-                        "time, as in 36h, in which all of the data are to be trained on once, as modelled: of --gpus auto those that take "
+                        "time, as in 36h or 1h30min, in which the data are to be trained on, as modelled: of --gpus auto those that take "
                         "the fewest GPU-hours")
                   ->needs(of.gpus);
+  of.epochs =
+      add_value(command, "--epochs", plan.degrees.epochs, small_positive, "epochs that --within is for; 1 by default")->needs(of.within);
   of.global_batch = add_value(command, "--global-batch", plan.degrees.global_batch, positive,
                               "packs of --capacity tokens in a step, in place of --micro-batches; with --gpus or several kinds of devices "
                               "one for each GPU by default")
@@ -153,9 +178,7 @@ void add_balance(CLI::App& command, plan_arguments& plan, plan_options& of) {
   of.padded = command
                   .add_flag("--padded", plan.padded,
                             "pad each sample to the longest of its micro-batch: rows times longest row is at most --capacity")
-                  ->excludes(of.levels)
-                  ->excludes(of.gpus)
-                  ->excludes(of.model_side.stages);
+                  ->excludes(of.levels);
   of.fixed = command
                  .add_flag("--static", plan.fixed,
                            "write cu_seqlens of constant size: each pack padded to --capacity tokens and one number of sequences")
@@ -205,6 +228,8 @@ void require_shape(plan_arguments const& plan, plan_options const& of) {
   } else if (of.within->count() != 0) {
     throw bad_input("--within: --gpus auto chooses the number of GPUs for it, and --gpus " + std::to_string(plan.gpus) + " gives one");
   }
+  if (plan.model_side.any_vision_tensor && !searched)
+    throw bad_input("--vision-tp auto: is chosen with --gpus; with --tp given, expected a divisor of it");
   if (!searched) return;
   if (of.micro_batches->count() != 0)
     throw bad_input("--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has");
@@ -317,6 +342,7 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--levels",
                                        "--gpus",
                                        "--within",
+                                       "--epochs",
                                        "--curriculum",
                                        "--step-overhead-ms",
                                        "--micro-batch-overhead-ms",
@@ -403,6 +429,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
       plan.degrees = {.gpus = plan.gpus,
                       .range = plan.range,
                       .within_ms = plan.degrees.within_ms,
+                      .epochs = plan.degrees.epochs,
                       .global_batch = plan.degrees.global_batch,
                       .tensor = given.tensor->count() != 0,
                       .context = given.context->count() != 0,

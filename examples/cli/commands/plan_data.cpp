@@ -470,8 +470,9 @@ void plan_one_capacity(plan_arguments arguments) {
   std::optional<chosen_degrees> found;
   if (wanted.gpus > 0) {
     auto const& [asked, on, data] = std::tie(arguments.model_side, arguments.on, arguments.options);
-    found =
-        several ? choose_degrees(wanted, asked, on, data, columns->view(), title) : choose_degrees(wanted, asked, on, data, planned, title);
+    found = several            ? choose_degrees(wanted, asked, on, data, columns->view(), title)
+            : arguments.padded ? choose_degrees(wanted, asked, on, data, padded_data_of(planned, data, arguments.multiple), title)
+                               : choose_degrees(wanted, asked, on, data, planned, title);
     take_first(*found, arguments.model_side, arguments.options);
     read_costs();
   }
@@ -510,7 +511,13 @@ void plan_one_capacity(plan_arguments arguments) {
                                                  : discount_padding(plan, others, lengths->view());
   plan.limits = report_balance(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
-  if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
+  if (with_model && in_rows) {
+    in_rows->made = plan.made;
+    auto const [rows, both] = in_rows->with_rows_of_all();
+    plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), rows, both, title);
+  } else if (with_model) {
+    plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
+  }
   progress.reset();
   auto const plan_seconds = watch.lap();
 

@@ -31,6 +31,10 @@ namespace {
                               .global_batch = what.global_batch > 0 ? what.global_batch : what.gpus,
                               .tiles = options.others.empty() ? 0 : options.others.front()};
   if (what.tensor) out.tensor = {by.spread.tensor};
+  if (asked.any_vision_tensor)
+    out.vision_tensor.clear();
+  else
+    out.vision_tensor = {by.vision_tensor};
   if (what.context) out.context = {by.spread.context};
   if (what.expert) out.expert = {by.expert};
   if (what.stages) out.stages = {asked.stages};
@@ -72,6 +76,14 @@ template <class Data, class Model>
   return ballast::search_degrees(data, model, o, cluster_of(on, setting, asked.hidden), setting);
 }
 
+template <class Model>
+[[nodiscard]] ballast::searched_settings search(ballast::search_options o, model_request const& asked, model_on_device const& on,
+                                                padded_data const& data, Model const& model) {
+  auto const setting = on.mfu ? asked.setting : overlapping(asked.setting, asked.hidden);
+  o.micro_batch = {1};  // a batch of twice the capacity is not two batches
+  return ballast::search_degrees(model, data.sizes, o, cluster_of(on, setting, asked.hidden), setting);
+}
+
 /// Packs of all the data, by the mean one.
 [[nodiscard]] double packs_of(std::vector<std::int64_t> const& tokens, ballast::search_options const& o) {
   auto const mean = ballast::pack_sizes_of(tokens, o.sequence, o.max_samples).mean.tokens;
@@ -83,11 +95,20 @@ template <class Data, class Model>
   return mean == 0 ? 0 : static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0})) / static_cast<double>(mean);
 }
 
+[[nodiscard]] double packs_of(padded_data const& data, ballast::search_options const&) { return data.batches; }
+
+/// One decimal, or two digits below 1, so that little is not nothing.
+[[nodiscard]] std::string hours_in_words(double hours) {
+  auto decimals = 1;
+  for (auto value = hours; value < 1 && decimals < 9; value *= 10) ++decimals;
+  return formatted("%.*f GPU-hours", decimals, hours);
+}
+
 [[nodiscard]] std::string tried_in_words(std::vector<tried_gpus> const& tried) {
   std::string text;
   for (auto const& t : tried)
     text += (text.empty() ? "" : ", ") + grouped(static_cast<std::uint64_t>(t.gpus)) +
-            (t.modelled_ms == 0 ? " (none fits)" : " (" + duration(t.modelled_ms) + formatted(", %.1f GPU-hours)", t.gpu_hours()));
+            (t.modelled_ms == 0 ? " (none fits)" : " (" + duration(t.modelled_ms) + ", " + hours_in_words(t.gpu_hours()) + ")");
   return text;
 }
 
@@ -102,7 +123,7 @@ template <class Data, class Model>
   if (numbers.empty())
     throw bad_input("--gpus auto:" + range + ": has no multiple of a node of " + std::to_string(per_node) +
                     " GPUs, and no power of two below it; widen the range");
-  chosen_degrees out{.best = {}, .within_ms = what.within_ms};
+  chosen_degrees out{.best = {}, .within_ms = what.within_ms, .epochs = what.epochs};
   auto least = std::numeric_limits<double>::infinity();
   auto of_number = what;
   for (auto const gpus : numbers) {
@@ -113,7 +134,8 @@ template <class Data, class Model>
     auto found = search(o, asked, on, data, model);
     auto& tried = out.tried.emplace_back(tried_gpus{.gpus = gpus});
     if (found.status != ballast::status::feasible || found.per_pack) continue;
-    tried.modelled_ms = found.ranked.front().plan.step_ms() * packs_of(data, o) / static_cast<double>(o.global_batch);
+    tried.modelled_ms =
+        found.ranked.front().plan.step_ms() * packs_of(data, o) / static_cast<double>(o.global_batch) * static_cast<double>(what.epochs);
     if (what.within_ms != 0 && tried.modelled_ms > what.within_ms) continue;
     if (auto const cost = what.within_ms == 0 ? 0 : tried.gpu_hours(); cost < least) {
       least = cost;
@@ -130,6 +152,15 @@ template <class Data, class Model>
       "; tried: " + tried_in_words(out.tried) + "; " +
       (fits ? "more time, or a range beyond " + std::to_string(what.range.most) + ", may help"
             : "a shorter --capacity, --head-loss fused, --optimizer or a range beyond " + std::to_string(what.range.most) + " may help"));
+}
+
+/// Samples of tokens alone bring no images to a tower.
+void require_no_tower(model_request const& asked, std::string const& model) {
+  if (!asked.any_vision_tensor && asked.setting.vision_tensor == 0) return;
+  throw bad_input("--vision-tp: " + (model_named(model).images
+                                         ? std::string("these samples have no images; two measures are tiles and tokens, "
+                                                       "as in --columns 2,1 --capacity 9,4096")
+                                         : printable(model) + " has no vision tower or projector"));
 }
 
 template <class Data, class Model>
@@ -169,6 +200,7 @@ std::vector<std::int64_t> numbers_to_try(gpu_range range, std::int64_t per_node)
 
 chosen_degrees choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
                               ballast::data_plan_options const& options, std::span<std::int64_t const> lengths, std::string const& title) {
+  require_no_tower(asked, on.model);
   auto const trained =
       ballast::apply_oversize(lengths, {.capacity = options.steps.capacity, .oversize = options.oversize}, ballast::token_cost{});
   std::vector<std::int64_t> tokens;
@@ -190,6 +222,14 @@ chosen_degrees choose_degrees(degree_request const& what, model_request const& a
   if (options.oversize != ballast::oversize::reject)
     throw bad_input("--oversize with --gpus: samples of several measures can be rejected alone");
   return chosen(what, asked, on, options, samples, *known.images, title);
+}
+
+chosen_degrees choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
+                              ballast::data_plan_options const& options, padded_data const& data, std::string const& title) {
+  require_no_tower(asked, on.model);
+  auto out = chosen(what, asked, on, options, data, model_of(on.model), title);
+  out.simulated = false;
+  return out;
 }
 
 void take_first(chosen_degrees const& found, model_request& asked, ballast::data_plan_options& options) {
@@ -216,8 +256,9 @@ namespace {
 }  // namespace
 
 std::string late_in_words(chosen_degrees const& found, double modelled_ms) {
-  if (found.within_ms == 0 || modelled_ms <= found.within_ms) return {};
-  return "Planned in full, the data take " + duration(modelled_ms) + ", more than --within asks for and than the simulated steps say.";
+  auto const all = modelled_ms * static_cast<double>(found.epochs);
+  if (found.within_ms == 0 || all <= found.within_ms) return {};
+  return "Planned in full, the data take " + duration(all) + ", more than --within asks for and than the simulated steps say.";
 }
 
 std::string in_words(chosen_degrees const& choice) {
@@ -226,7 +267,9 @@ std::string in_words(chosen_degrees const& choice) {
   std::string text;
   if (!choice.tried.empty()) {
     auto const gpus = counted(static_cast<std::uint64_t>(first.setting.gpus()), "GPU");
-    text = "Tried, with the modelled time of one epoch: " + tried_in_words(choice.tried) + ".\n" +
+    text = "Tried, with the modelled time of " +
+           (choice.epochs == 1 ? "one epoch" : grouped(static_cast<std::uint64_t>(choice.epochs)) + " epochs") + ": " +
+           tried_in_words(choice.tried) + ".\n" +
            (choice.within_ms == 0 ? gpus + ": the first of them on which a setting fits.\n\n"
                                   : gpus + ": of those that finish within " + duration(choice.within_ms) + ", the fewest GPU-hours.\n\n");
   }
@@ -234,7 +277,7 @@ std::string in_words(chosen_degrees const& choice) {
           grouped(found.excluded) + " excluded by bounds, " + grouped(found.unfit) + " too large for memory, " + grouped(found.planned) +
           " planned." + indivisible_in_words(found) + " With micro-batches that are all like the mean one, none takes less than " +
           duration(static_cast<double>(found.step.value) / 1e6) +
-          " a step. The best, simulated with some of the data:\n\n"
+          (choice.simulated ? " a step. The best, simulated with some of the data:\n\n" : " a step. The best, in such steps:\n\n") +
           "    TP    PP    CP    EP    DP  ZeRO  micro-batches        schedule       a step   time         memory  recompute  bubble"
           "  waiting  exchange\n";
   for (auto const& r : found.ranked) {
@@ -249,8 +292,9 @@ std::string in_words(chosen_degrees const& choice) {
     text += formatted("%15s%16s%13s%7.3f%15s", batches.c_str(), schedule_of(s).c_str(), duration(r.plan.step_ms()).c_str(),
                       static_cast<double>(r.plan.time.value) / static_cast<double>(first.plan.time.value),
                       grouped(static_cast<std::uint64_t>(peak_bytes(r.plan))).c_str());
-    text += formatted("%11s%8s%9s%10s\n", percent(of.share(of.recompute)).c_str(), percent(of.share(of.bubble)).c_str(),
-                      percent(of.share(of.waiting)).c_str(), percent(of.share(of.exchange)).c_str());
+    text += formatted("%11s%8s%9s%10s", percent(of.share(of.recompute)).c_str(), percent(of.share(of.bubble)).c_str(),
+                      percent(of.share(of.waiting)).c_str(), percent(of.share(of.exchange)).c_str()) +
+            (s.model.vision_tensor > 0 ? "  tower TP " + number(s.model.vision_tensor) : "") + "\n";
   }
   return text + "\nThe first is planned for all of the data:\n\n";
 }
@@ -263,7 +307,10 @@ void add_search(nlohmann::ordered_json& json, chosen_degrees const& choice) {
     entry["modelled_hours"] = t.modelled_ms / 3.6e6;
     entry["gpu_hours"] = t.gpu_hours();
   }
-  if (choice.within_ms != 0) json["within_hours"] = choice.within_ms / 3.6e6;
+  if (choice.within_ms != 0) {
+    json["within_hours"] = choice.within_ms / 3.6e6;
+    json["epochs"] = choice.epochs;
+  }
   json["search"] = {{"gpus", found.ranked.front().setting.gpus()},
                     {"settings", found.settings},
                     {"excluded", found.excluded},
@@ -279,6 +326,7 @@ void add_search(nlohmann::ordered_json& json, chosen_degrees const& choice) {
     auto memory = nlohmann::ordered_json::array();
     for (auto const& m : r.plan.memory) memory.push_back(m.bytes());
     ranked.push_back({{"tensor", s.model.spread.tensor},
+                      {"vision_tensor", s.model.vision_tensor},
                       {"stages", s.pipeline.stages},
                       {"context", s.model.spread.context},
                       {"expert", s.model.expert},

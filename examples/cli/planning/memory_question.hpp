@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
 #include <ballast/footprint/cluster.hpp>
 #include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/training_setting.hpp>
@@ -21,6 +23,17 @@ struct memory_change {
   std::optional<double> slower = {};  ///< share of the modelled step in addition; negative: it is faster; none: too long to be modelled
 };
 
+/// What is trained: with a tower, micro-batches have images.
+struct asked_model {
+  ballast::transformer language;
+  std::optional<ballast::vision_language_model> images = {};  ///< with the tower and projector in front of `language`
+  std::optional<std::int64_t> tiles = {};                     ///< of a micro-batch; none: as many as its tokens can be of
+
+  /// A micro-batch of the setting.
+  [[nodiscard]] ballast::batch_shape batch_of(ballast::training_setting const& by) const;
+  [[nodiscard]] std::int64_t parameters() const;
+};
+
 struct memory_answer {
   std::vector<ballast::memory_parts> stages;
   std::vector<memory_change> changes;  ///< those that save, most first
@@ -28,6 +41,6 @@ struct memory_answer {
 };
 
 /// Throws ballast::invalid_input where the setting does not suit the model.
-[[nodiscard]] memory_answer answer_of(ballast::transformer const& model, ballast::training_setting const& by, ballast::cluster const& on);
+[[nodiscard]] memory_answer answer_of(asked_model const& model, ballast::training_setting const& by, ballast::cluster const& on);
 
 }  // namespace ballast_cli

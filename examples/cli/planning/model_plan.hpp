@@ -36,6 +36,7 @@ struct model_request {
   std::optional<std::int64_t> memory;  ///< bytes of a device; none: nine tenths of those of the datasheet
   ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
   ballast::model_setting setting = {.optimizer = ballast::optimizer_named("adam")};  ///< how the model is trained, but for the ranks
+  bool any_vision_tensor = false;             ///< whether the search chooses the degree of the tower, too
   bool stored = false;                        ///< whether matrices that are not trained are in memory as the model's file stores them
   ballast::hidden_share hidden;               ///< of exchanges
   ballast::recompute_setting recompute = {};  ///< what --capacity auto counts with; stages choose by themselves

@@ -30,8 +30,10 @@ ballast::model_setting setting_for(ballast::model_setting by, std::uint64_t rank
   auto const refuse = [](std::string const& what, std::string const& why) { throw bad_input(what + ": " + why); };
   auto& [tensor, context, data, sequence_parallel, zero] = by.spread;
   if (tensor > 1 << 16) refuse(given("--tp", tensor), "tensor-parallel devices are at most 2^16");
-  if (model.query_heads % tensor != 0)
-    refuse(given("--tp", tensor), "must divide the " + std::to_string(model.query_heads) + " query heads of " + printable(name));
+  auto const attends = model.attention_layers.count(model.layers) > 0;
+  if (auto const heads = attends ? model.query_heads : model.space.heads; heads % tensor != 0)
+    refuse(given("--tp", tensor), "must divide the " + std::to_string(heads) +
+                                      (attends ? " query heads of " : " heads of the state-space layers of ") + printable(name));
   if (context > 1 << 20 || tensor * context > 1 << 24)
     refuse(given("--cp", context), "context-parallel devices are at most 2^20, and 2^24 together with those of --tp");
   constexpr auto most = std::uint64_t{1} << 24;
@@ -39,6 +41,8 @@ ballast::model_setting setting_for(ballast::model_setting by, std::uint64_t rank
     refuse("--ranks " + std::to_string(ranks), "ranks times --cp are at most 2^24, with --stages");
   data = static_cast<std::int64_t>(ranks) * context;
   sequence_parallel = tensor > 1;
+  if (by.vision_tensor > 0 && tensor % by.vision_tensor != 0)
+    refuse(given("--vision-tp", by.vision_tensor), "must divide " + given("--tp", tensor) + ", whose devices share out the images");
   if (by.method == ballast::context_method::ulysses && context > 1) {
     auto const heads = (model.query_heads + tensor - 1) / tensor;
     if (heads % context != 0)
@@ -84,6 +88,7 @@ std::string in_words(ballast::model_setting const& by, std::optional<ballast::hi
     if ((by.*part.is).what != ballast::trained::all) text += ", " + std::string(part.word) + " frozen";
   text += ", ZeRO stage " + std::to_string(spread.zero) + " over " + counted(static_cast<std::uint64_t>(spread.data), "device");
   if (spread.tensor > 1) text += ", TP " + std::to_string(spread.tensor);
+  if (by.vision_tensor > 0) text += ", TP of the tower " + std::to_string(by.vision_tensor);
   if (spread.context > 1) text += ", CP " + std::to_string(spread.context) + " (" + in_words(by.method) + ")";
   if (by.expert > 1) text += ", EP " + std::to_string(by.expert);
   if (by.expert > 1 && by.experts().expert_tensor > 1) text += ", ETP " + std::to_string(by.experts().expert_tensor);
@@ -112,6 +117,7 @@ nlohmann::ordered_json to_json(ballast::model_setting const& by, std::optional<b
                               {"data", by.spread.data},
                               {"zero", by.spread.zero},
                               {"overlap", nullptr}};
+  if (by.vision_tensor > 0) json["vision_tensor"] = by.vision_tensor;
   if (by.language.stored.bits > 0) json["stored_bits"] = static_cast<double>(by.language.stored.bits) / 1000;
   for (auto const& part : frozen_parts)
     if ((by.*part.is).what != ballast::trained::all) json["freeze"].push_back(part.word);

@@ -7,6 +7,7 @@
 #include <ballast/batching/resume.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/packing/padded_batches.hpp>
+#include <ballast/plan/batch_shapes.hpp>
 #include <ballast/plan/figures.hpp>
 
 #include <algorithm>
@@ -43,6 +44,35 @@ template ballast::groups<std::uint64_t> next_fit_padded(std::span<std::int64_t c
 
 namespace {
 
+/// Samples that have a place in batches, with the batches over them alone.
+struct padded_samples {
+  ballast::packing<> packed;
+  std::vector<std::int64_t> tokens;  ///< of those that have a place, as far as they are not cut
+  std::vector<std::uint32_t> kept;   ///< their numbers
+  ballast::groups<> batches;         ///< of places in `kept`
+};
+[[nodiscard]] padded_samples batches_of(std::span<std::int64_t const> lengths, ballast::packing_options const& pack) {
+  padded_samples out{.packed = ballast::padded_batches(lengths, pack), .tokens = {}, .kept = {}, .batches = {}};
+  auto const& aside_of = out.packed.set_aside;
+  std::vector<std::uint32_t> place(lengths.size());
+  for (std::size_t i = 0, aside = 0; i < lengths.size(); ++i) {
+    if (aside < aside_of.size() && aside_of[aside] == i) {
+      ++aside;
+      continue;
+    }
+    place[i] = static_cast<std::uint32_t>(out.kept.size());
+    out.kept.push_back(static_cast<std::uint32_t>(i));
+    out.tokens.push_back((std::min)(lengths[i], pack.capacity - pack.capacity % pack.sample_multiple));
+  }
+  out.batches = out.packed.packs;
+  for (auto& i : out.batches.members) i = place[i];
+  return out;
+}
+[[nodiscard]] ballast::packing_options packing_of(ballast::data_plan_options const& options, std::int64_t multiple) {
+  return {
+      .capacity = options.steps.capacity, .max_samples = options.max_samples, .sample_multiple = multiple, .oversize = options.oversize};
+}
+
 /// Batches of samples that have a place, dealt to steps. Packs that are split for a full last step have less padding, so they are dealt
 /// again with it.
 [[nodiscard]] ballast::data_plan<> deal_padded(ballast::groups<> batches, std::vector<std::int64_t> const& tokens, std::int64_t multiple,
@@ -67,23 +97,12 @@ namespace {
 
 padded_plan plan_padded(std::span<std::int64_t const> lengths, ballast::data_plan_options const& options, std::int64_t multiple,
                         timed_cost& cost) {
-  ballast::packing_options const pack{
-      .capacity = options.steps.capacity, .max_samples = options.max_samples, .sample_multiple = multiple, .oversize = options.oversize};
-  auto const packed = ballast::padded_batches(lengths, pack);
-  std::vector<std::int64_t> tokens;  // of the samples that have a place, as far as they are not cut
-  std::vector<std::uint32_t> kept;
-  std::vector<std::uint32_t> place(lengths.size());
-  for (std::size_t i = 0, aside = 0; i < lengths.size(); ++i) {
-    if (aside < packed.set_aside.size() && packed.set_aside[aside] == i) {
-      ++aside;
-      continue;
-    }
-    place[i] = static_cast<std::uint32_t>(kept.size());
-    kept.push_back(static_cast<std::uint32_t>(i));
-    tokens.push_back((std::min)(lengths[i], pack.capacity - pack.capacity % multiple));
-  }
-  auto batches = packed.packs;
-  for (auto& i : batches.members) i = place[i];
+  auto const pack = packing_of(options, multiple);
+  auto const placed = batches_of(lengths, pack);
+  auto const& tokens = placed.tokens;
+  auto const& packed = placed.packed;
+  auto const& kept = placed.kept;
+  auto const& batches = placed.batches;
   cost.count_for(ballast::padded_lengths(batches, tokens, multiple), options.steps);
 
   auto planned = deal_padded(batches, tokens, multiple, options.steps, cost, {.how = ballast::dealing::sorted, .window = 16});
@@ -102,7 +121,11 @@ padded_plan plan_padded(std::span<std::int64_t const> lengths, ballast::data_pla
       figures.fill = static_cast<double>(filled) / (static_cast<double>(pack.capacity) * static_cast<double>(figures.packs));
     return figures;
   };
-  padded_plan out{.made = {}, .compared = {.planned = score(planned), .naive = score(naive), .usual = score(usual)}};
+  padded_plan out{.made = {},
+                  .compared = {.planned = score(planned), .naive = score(naive), .usual = score(usual)},
+                  .usual_tokens = usual.samples.tokens,
+                  .naive_tokens = naive.samples.tokens,
+                  .others = {.naive = naive.steps, .usual = usual.steps}};
   planned.packs = {static_cast<std::int64_t>(out.compared.planned.packs), packed.count.lower_bound};
   planned.bound = packed.bound;
   auto of_kept = std::move(planned.samples);
@@ -118,6 +141,33 @@ padded_plan plan_padded(std::span<std::int64_t const> lengths, ballast::data_pla
   planned.samples.set_aside = packed.set_aside;
   ballast::renumber<std::uint32_t>(planned.steps, kept);
   out.made = std::move(planned);
+  return out;
+}
+
+std::pair<ballast::data_plan<>, ballast::usual_batchings<>> padded_plan::with_rows_of_all() const {
+  std::pair out(made, others);
+  auto& rows = out.first.samples.tokens;
+  for (auto const& [steps, tokens] : {std::pair{&out.second.usual, &usual_tokens}, {&out.second.naive, &naive_tokens}}) {
+    for (auto& i : steps->packs.members) i += static_cast<std::uint32_t>(rows.size());
+    rows.insert(rows.end(), tokens->begin(), tokens->end());
+  }
+  return out;
+}
+
+padded_data padded_data_of(std::span<std::int64_t const> lengths, ballast::data_plan_options const& options, std::int64_t multiple) {
+  auto const of = batches_of(lengths, packing_of(options, multiple));
+  auto const rows = ballast::padded_lengths(of.batches, of.tokens, multiple);
+  padded_data out{.sizes = {}, .batches = static_cast<double>(of.batches.size())};
+  auto& [mean, largest] = out.sizes;
+  largest.tokens = options.steps.capacity;
+  for (auto const& batch : ballast::shapes_of(of.batches, std::span<std::int64_t const>(rows))) {
+    mean.tokens += batch.tokens;
+    mean.squares += batch.squares;
+    largest.squares = (std::max)(largest.squares, batch.squares);
+  }
+  auto const count = (std::max)(static_cast<std::int64_t>(of.batches.size()), std::int64_t{1});
+  mean.tokens = ballast::divide_up(mean.tokens, count);
+  mean.squares = ballast::divide_up(mean.squares, count);
   return out;
 }
 

@@ -239,10 +239,12 @@ timed_cost modelled_cost(model_on_device const& on, std::int64_t capacity, balla
 timed_cost modelled_cost(model_on_device const& on, std::size_t measures, ballast::model_setting const& by, std::int64_t capacity) {
   auto const known = model_named(on.model);
   auto const frozen = by.vision.what != ballast::trained::all || by.projector.what != ballast::trained::all;
+  auto const* const option = frozen ? "--freeze: " : by.vision_tensor > 0 ? "--vision-tp: " : nullptr;  // of a tower
   if (measures > 1 && !known.no_images.empty()) throw bad_input(known.no_images);
-  if (frozen && !known.images) throw bad_input("--freeze: " + printable(on.model) + " has no vision tower or projector");
-  if (frozen && measures == 1)
-    throw bad_input("--freeze: these samples have no images; two measures are tiles and tokens, as in --columns 2,1 --capacity 9,4096");
+  if (option && !known.images) throw bad_input(option + printable(on.model) + " has no vision tower or projector");
+  if (option && measures == 1)
+    throw bad_input(std::string(option) +
+                    "these samples have no images; two measures are tiles and tokens, as in --columns 2,1 --capacity 9,4096");
   if (!known.images || measures == 1) return modelled_cost(on, capacity, by);
   if (measures != 2)
     throw bad_input("--model " + printable(on.model) + ": reads images, so samples have two measures, tiles and tokens, not " +

@@ -72,7 +72,32 @@ class document_rules : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
 };
 
+/// Finds where a text stops being JSON.
+class first_slip : public document_rules {
+ public:
+  using document_rules::document_rules;
+  bool parse_error(std::size_t position, std::string const& token, nlohmann::json::exception const&) override {
+    at = position;
+    last = token;
+    return false;
+  }
+  std::size_t at = 0;  // bytes up to there; 0: nowhere
+  std::string last;    // read there
+};
+
 }  // namespace
+
+std::string json_slip(std::string_view text, std::string const& name) {
+  first_slip rules(name);
+  if (nlohmann::json::sax_parse(text, &rules) || rules.at == 0) return {};
+  auto const before = text.substr(0, (std::min)(rules.at - 1, text.size()));
+  auto const line = std::to_string(1 + std::count(before.begin(), before.end(), '\n'));
+  auto const left = before.find_last_not_of(" \t\r\n");
+  auto const closes = !rules.last.empty() && (rules.last.back() == '}' || rules.last.back() == ']');
+  if (closes && left != std::string_view::npos && before[left] == ',')
+    return ": line " + line + " closes behind a comma, which JSON does not allow";
+  return rules.at > text.size() ? ": it ends in the middle" : ": there is a fault in line " + line;
+}
 
 nlohmann::json parse_document(std::string_view text, std::string const& name) {
   document_rules rules(name);

@@ -29,5 +29,7 @@ class open_keys {
 /// Parses a document. What is not valid JSON is returned as discarded, for the caller to say what was expected. Throws bad_input, naming
 /// `name`, if a key occurs twice in one object, and where values are deeper in each other than those who read them can follow.
 [[nodiscard]] nlohmann::json parse_document(std::string_view text, std::string const& name);
+/// What is wrong with a text that is not JSON, and in which line, to follow a sentence: ": line 3 ..."; nothing if it is JSON.
+[[nodiscard]] std::string json_slip(std::string_view text, std::string const& name);
 
 }  // namespace ballast_cli

@@ -86,7 +86,7 @@ void note_left_out(model_shape& out, config_fields& whole) {
 
 model_shape read_model_config(std::string_view text, std::string const& name) {
   auto const document = parse_document(text, name);
-  if (!document.is_object()) throw bad_input(name + ": not a JSON object");
+  if (!document.is_object()) throw bad_input(name + ": not a JSON object" + json_slip(text, name));
   auto const& json = thinker_of(document);
   auto const* config = &json;
   for (auto const* part : {"text_config", "llm_config", "language_config"})

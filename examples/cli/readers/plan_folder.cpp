@@ -112,7 +112,7 @@ plan_in_folder read_plan_folder(std::string const& folder) {
   if (!present("plan.json")) throw incomplete("plan.json is missing");
   file_bytes const text(name);
   auto const plan = parse_document(text.view(), name);
-  if (!plan.is_object()) throw bad_input(name + ": not a JSON object");
+  if (!plan.is_object()) throw bad_input(name + ": not a JSON object" + json_slip(text.view(), name));
   require_known_format(plan, name);
   auto const strategy = plan.value("strategy", nlohmann::json());
   auto const levels = strategy == "levels", steps = levels || strategy == "plan";

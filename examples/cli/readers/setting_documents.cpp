@@ -226,7 +226,7 @@ void add_toml(setting_table& table, toml::table const& in, std::string const& se
 setting_table read_json_setting(std::string_view text, std::string const& name) {
   require_plain(text, name);
   auto const json = parse_document(text, name);
-  if (!json.is_object()) throw bad_input(name + ": not a JSON object");
+  if (!json.is_object()) throw bad_input(name + ": not a JSON object" + json_slip(text, name));
   setting_table table(name);
   add_json(table, json, {}, name);
   return table;

@@ -54,15 +54,17 @@ template <class = when_called>
 /// Vision layers have costs per tile, language layers per token. Boundaries of vision layers carry vision tokens, the boundary of the
 /// projector carries the merged tokens. The outputs of `deep` layers go with them: to the projector, and from it to the layers of the
 /// language model that add them. Vision layers that are never computed are frozen weights of the patch embedding's device. The tower is
-/// computed as `vision_setting` says.
+/// computed as `vision_setting` says. With `vision_tensor`, a device has the mean share of a tile: tiles may be fewer than devices, and the
+/// device with most has more. Behind the projector, the devices of a group gather the tokens of all.
 ///
 /// @param model  the shape
-/// @param by     how the model is trained; the degrees are the same for both parts
+/// @param by     how the model is trained; the degrees are the same for both parts, unless the tower has one of its own
 /// @return layers from first to last
 /// @throws invalid_input as the other overload
 template <class = when_called>
 [[nodiscard]] std::vector<layer> layers_of(vision_language_model const& model, model_setting const& by = {}) {
   require_valid(model);
+  require_valid(by);
   auto const setting = vision_setting(by);
   detail::layer_maker tower(setting);
   auto& made = tower.made;
@@ -90,6 +92,7 @@ template <class = when_called>
   if (by.framework.count != tensor_count::table && tower.trained_before && unused == 0)
     kept += n * final_norm_inputs(vision.body, by, by.vision).on(setting.spread).per_token;
   tower.add_by_tile("projector", tile_flops(p), {.sharded = parameters(p)}, by.projector, kept, read, handed * p.count());
+  tower.share_tiles(by.tile_shares(), handed * p.count());
   auto const last = made.size();
   detail::layer_maker maker(by);
   maker.made = std::move(made);

@@ -112,8 +112,12 @@ struct model_setting {
   head_loss loss{};                                        ///< how the loss is computed
   attention_kernel attention = attention_kernel::fused;    ///< whether scores are stored
   kernel_setting kernels{};                                ///< what the framework is told about its kernels, see `tensor_count`
-  bool fp8_experts = false;                                ///< whether routed experts keep what they keep in 8 bits
-  module_set recompute_modules = feed_forward_modules;     ///< modules that a plan may recompute where it does not recompute a whole layer
+  /// Tensor-parallel degree of the vision tower and the projector, a divisor of `spread.tensor`: the devices of a tensor-parallel group
+  /// share out the tiles of a micro-batch, and `vision_tensor` of them compute a tile. 0: as the language model, whose group computes each
+  /// tile.
+  std::int64_t vision_tensor = 0;
+  bool fp8_experts = false;                             ///< whether routed experts keep what they keep in 8 bits
+  module_set recompute_modules = feed_forward_modules;  ///< modules that a plan may recompute where it does not recompute a whole layer
   trainable language{};   ///< which parameters of the language model are trained; with adapters, embedding and head are frozen
   trainable vision{};     ///< which parameters of the vision transformer are trained
   trainable projector{};  ///< which parameters of the projector are trained; adapters are not supported
@@ -123,6 +127,8 @@ struct model_setting {
     auto const as_tensor = expert == 1 || framework.count == tensor_count::megatron;
     return {.expert = expert, .expert_tensor = expert_tensor > 0 ? expert_tensor : as_tensor ? spread.tensor : 1};
   }
+  /// @brief Into how many parts a tensor-parallel group shares out tiles. @return `spread.tensor` over the degree of the tower
+  [[nodiscard]] constexpr std::int64_t tile_shares() const noexcept { return vision_tensor > 0 ? spread.tensor / vision_tensor : 1; }
   /// @brief All that the tensors of a layer depend on.
   /// @param is       what of the layer is trained
   /// @param several  whether a micro-batch has several samples beside each other
@@ -148,6 +154,10 @@ constexpr void require_valid(model_setting const& by) {
   require_valid(by.experts(), by.spread);
   detail::require_within("framework.activations", by.framework.activations, 1, 100'000);
   detail::require_within("expert_tensor", by.expert_tensor, 0, 1 << 16);
+  detail::require_within("vision_tensor", by.vision_tensor, 0, by.spread.tensor);
+  require(by.vision_tensor == 0 || by.spread.tensor % by.vision_tensor == 0, [&] {
+    return "vision_tensor = " + std::to_string(by.vision_tensor) + " must divide tensor = " + std::to_string(by.spread.tensor);
+  });
   detail::require_within("kernels.deferred", by.kernels.deferred, 0, 1 << 24);
   detail::require_within("kernels.instances", by.kernels.instances, 1, by.spread.data);
   require(by.spread.data % by.kernels.instances == 0, [&] {

@@ -70,16 +70,17 @@ struct kernel_times {
 template <class = when_called>
 class layer_clock {
  public:
-  /// A vision encoder has `tile` tokens in each tile.
+  /// A vision encoder has `tile` tokens in each tile, of which a device computes one of `shares`. Times are in `units` of a picosecond.
   layer_clock(transformer const& model, model_setting const& by, device const& on, time_setting const& with, batch_shape const& typical,
-              bool piped, kernel_times& known, std::int64_t tile = 0)
+              bool piped, kernel_times& known, std::int64_t units, std::int64_t tile = 0, std::int64_t shares = 1)
       : model_(model),
         by_(by),
         on_(on),
         with_(with),
         within_(batch_range::around(typical)),
-        units_(time_units(by)),
+        units_(units),
         tile_(tile),
+        shares_(shares),
         once_(by.spread.zero == 2 || piped),
         known_(known) {}
 
@@ -87,7 +88,10 @@ class layer_clock {
   void layer_of_model(layer& to, std::int64_t which, layer const* whole) {
     auto const& time = times(which, to.options);
     auto const of = [&](batch_cost const& c) {
-      return tile_ == 0 ? c : c.by_tile({.tokens = tile_, .squares = tile_ * tile_, .tiles = 0});
+      if (tile_ == 0) return c;
+      auto out = c.by_tile({.tokens = tile_, .squares = tile_ * tile_, .tiles = 0});
+      out.per_tile = divide_up(out.per_tile, shares_);
+      return out;
     };
     auto const no_backward = to.backward == batch_cost{};
     put(to, of(time.forward), of(time.backward), whole);
@@ -120,6 +124,13 @@ class layer_clock {
   void matrix(layer& to) {
     to.exchanges.clear();
     add_shards(to, {divide_up(model_.vocabulary * model_.hidden, by_.spread.tensor), 0}, by_.language);
+  }
+  /// Devices gather `bytes` of each tile, of which each computed one of the shares; and the gradients, if there is a backward pass.
+  void gather_tiles(layer& to, std::int64_t bytes) const {
+    if (shares_ == 1) return;
+    auto const time = in_units(ring_time(divide_up(bytes, by_.spread.context), {shares_, by_.spread.tensor}, links_of(on_), with_.rates));
+    to.pace.forward.per_tile = time;
+    to.pace.backward.per_tile = to.backward == batch_cost{} ? 0 : time;
   }
   /// A layer of products that are counted in FLOPs alone.
   void products(layer& to) const {
@@ -209,7 +220,7 @@ class layer_clock {
   device const& on_;
   time_setting const& with_;
   batch_range within_;
-  std::int64_t units_, tile_;
+  std::int64_t units_, tile_, shares_;
   bool once_;  // whether shards of parameters are gathered once in a step
   kernel_times& known_;
 };
@@ -240,7 +251,7 @@ template <class = when_called>
 inline void time_chain(std::span<layer> some, std::span<std::size_t const> at, transformer const& model, model_setting const& by,
                        device const& on, time_setting const& with, batch_shape const& typical, std::uint64_t stages, kernel_times& known) {
   auto const whole = trains_all(by) ? std::vector<layer>{} : layers_of(model, all_trained(by));
-  layer_clock<> clock(model, by, on, with, typical, stages > 1, known);
+  layer_clock<> clock(model, by, on, with, typical, stages > 1, known, time_units(by));
   for (std::size_t i = 0; i < some.size(); ++i) time_language_layer(some[i], at[i], whole.empty() ? nullptr : &whole[at[i]], model, clock);
 }
 
@@ -252,18 +263,20 @@ inline void time_chain(std::span<layer> some, std::span<std::size_t const> at, v
   auto const setting = vision_setting(by);
   auto const front = static_cast<std::size_t>(model.vision.computed_layers()) + 2;
   auto const whole = trains_all(by) ? std::vector<layer>{} : layers_of(model, all_trained(by));
-  auto const n = model.vision.tokens(), pixels = (std::max)(typical.tiles, std::int64_t{1}) * n;
+  auto const n = model.vision.tokens(), shares = by.tile_shares(), units = time_units(by);
+  auto const pixels = divide_up((std::max)(typical.tiles, std::int64_t{1}), shares) * n;
   batch_shape const tiles{.tokens = pixels, .squares = pixels * n, .tiles = 0};
-  layer_clock<> tower(model.vision.body, setting, on, with, tiles, stages > 1, known[0], n);
-  layer_clock<> clock(model.language, by, on, with, typical, stages > 1, known[1]);
+  layer_clock<> tower(model.vision.body, setting, on, with, tiles, stages > 1, known[0], units, n, shares);
+  layer_clock<> clock(model.language, by, on, with, typical, stages > 1, known[1], units);
   for (std::size_t i = 0; i < some.size(); ++i) {
     auto const place = at[i];
     auto const* const of_whole = whole.empty() ? nullptr : &whole[place];
     if (place >= front)
       time_language_layer(some[i], place - front, of_whole, model.language, clock);
-    else if (place == 0 || place + 1 == front)
+    else if (place == 0 || place + 1 == front) {
       tower.products(some[i]);
-    else
+      if (place != 0) tower.gather_tiles(some[i], 2 * model.projector.tokens * model.projector.output * model.projector.count());
+    } else
       tower.layer_of_model(some[i], static_cast<std::int64_t>(place) - 1, of_whole);
   }
 }

@@ -16,11 +16,20 @@ namespace ballast::inline v0_2 {
 
 /// @brief How the vision transformer and the projector are computed: as the language model, but under Megatron-Core without dropout, and
 /// with neither sequence nor context parallelism.
-/// @param by  how the model is trained
-/// @return the setting of the tower
+///
+/// With a degree of its own (`vision_tensor`), the other devices of a tensor-parallel group are data-parallel ranks of the tower: they hold
+/// the same shards of its parameters, exchange their gradients, and share its states under ZeRO.
+/// @param by  how the model is trained; valid
+/// @return the setting of the tower, for the tiles of one of `tile_shares`
 /// @par Source
 /// NVIDIA/Megatron-LM, `examples/multimodal/model.py` and `config.py`.
 [[nodiscard]] constexpr model_setting vision_setting(model_setting by) noexcept {
+  if (by.vision_tensor > 0) {
+    by.spread.data *= by.tile_shares();
+    by.spread.tensor = by.vision_tensor;
+    by.spread.sequence_parallel = by.spread.sequence_parallel && by.vision_tensor > 1;
+    by.vision_tensor = 0;
+  }
   if (by.framework.count != tensor_count::megatron) return by;
   by.kernels.hidden_dropout = by.kernels.attention_dropout = false;
   by.spread.sequence_parallel = false;

@@ -170,7 +170,7 @@ constexpr void add_shapes(weight_shapes& all, transformer const& m, model_settin
   if (k.engine && k.dummy_gradients) {
     detail::weight_shapes all;
     detail::add_shapes(all, model, by, {.dense = has.dense, .experts = experts, .scored = has.scored, .linear = has.linear});
-    if (tower && by.vision.what == trained::all) detail::add_shapes(all, tower->body, by, {.experts = false});
+    if (tower && by.vision.what == trained::all) detail::add_shapes(all, tower->body, vision_setting(by), {.experts = false});
     add(checked(e * all.values()), 1);
   }
   require(bytes.fits(), [] { return std::string("the workspace reaches 2^63 bytes"); });

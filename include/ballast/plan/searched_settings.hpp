@@ -36,14 +36,16 @@ struct search_options {
   std::int64_t global_batch = 0;  ///< number of packs in a step, over all ranks; at least 1. A setting whose ranks times the packs of a
                                   ///< micro-batch do not divide it is left out, unless none divides it
   std::int64_t tiles = 0;         ///< image tiles of a pack, for vision-language models
-  std::vector<std::int64_t> tensor{};       ///< tensor-parallel degrees; empty: up to a node, divisors of the heads and the key heads
-  std::vector<std::int64_t> context{};      ///< context-parallel degrees; empty: those that cut a pack into twice as many parts
-  std::vector<std::int64_t> expert{};       ///< expert-parallel degrees; empty: divisors of the experts
-  std::vector<std::uint64_t> stages{};      ///< numbers of pipeline stages; empty: up to the number of layers
-  std::vector<int> zero{1, 2, 3};           ///< ZeRO stages; 2 is tried without a pipeline alone, as frameworks have it
-  std::vector<std::int64_t> micro_batch{};  ///< packs of a micro-batch; empty: powers of two
-  std::vector<std::uint64_t> chunks{};      ///< chunks of a stage, at least 2, for interleaved schedules; empty: those that give all
-                                            ///< chunks equally many layers, with or without embedding and head
+  std::vector<std::int64_t> tensor{};          ///< tensor-parallel degrees; empty: up to a node, divisors of the heads and the key heads
+  std::vector<std::int64_t> context{};         ///< context-parallel degrees; empty: those that cut a pack into twice as many parts
+  std::vector<std::int64_t> expert{};          ///< expert-parallel degrees; empty: divisors of the experts
+  std::vector<std::int64_t> vision_tensor{0};  ///< tensor-parallel degrees of a vision tower; 0: that of the language model; empty: all
+                                               ///< divisors of it
+  std::vector<std::uint64_t> stages{};         ///< numbers of pipeline stages; empty: up to the number of layers
+  std::vector<int> zero{1, 2, 3};              ///< ZeRO stages; 2 is tried without a pipeline alone, as frameworks have it
+  std::vector<std::int64_t> micro_batch{};     ///< packs of a micro-batch; empty: powers of two
+  std::vector<std::uint64_t> chunks{};         ///< chunks of a stage, at least 2, for interleaved schedules; empty: those that give all
+                                               ///< chunks equally many layers, with or without embedding and head
   std::vector<any_schedule> schedules{one_f_one_b_schedule{}, interleaved_schedule{}};  ///< where there are several stages; interleaved
                                                                                         ///< ones have the numbers of chunks of `chunks`
   std::size_t keep = 10;                                                                ///< most settings that are returned, at least 1

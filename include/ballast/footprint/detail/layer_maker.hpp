@@ -207,6 +207,27 @@ struct layer_maker {
     trained_before = trained_before || is.what == trained::all;
   }
 
+  /// Devices share out tiles: costs by tile become those of a share. Behind the last layer they gather the `handed` bytes of each tile, and
+  /// those of the gradients of what passes back.
+  void share_tiles(std::int64_t shares, std::int64_t handed) {
+    if (shares == 1) return;
+    auto const part = [&](batch_cost& of) { of.per_tile = divide_up(of.per_tile, shares); };
+    for (auto& l : made) {
+      for (auto* const of : {&l.forward, &l.backward, &l.working}) part(*of);
+      for (auto& o : l.options) part(o.bytes), part(o.work);
+      for (auto& e : l.exchanges) part(e.bytes_of_batch);
+    }
+    auto& last = made.back();
+    for (auto const when : {exchange_phase::forward, exchange_phase::backward})
+      if (when == exchange_phase::forward || last.backward != batch_cost{})
+        last.exchanges.push_back({.what = traffic::tensor,
+                                  .how = collective::all_gather,
+                                  .over = {shares, by.spread.tensor},
+                                  .when = when,
+                                  .bytes_of_batch = {.per_tile = divide_up(handed, by.spread.context)},
+                                  .calls = 1});
+  }
+
   /// Adds frozen parameters that nothing computes with to the last layer.
   void add_frozen(parameter_groups const& parameters) {
     auto& to = made.back();

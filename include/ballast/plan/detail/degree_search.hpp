@@ -124,6 +124,7 @@ class degree_search {
     require(!o.zero.empty() && !o.schedules.empty(), [] { return std::string("zero and schedules must not be empty"); });
     by_.spread = {};
     by_.expert = 1;
+    by_.vision_tensor = 0;
     if (!on.mfu) times_ = times_of(on, by_);
   }
 
@@ -197,7 +198,7 @@ class degree_search {
     free.zero = 1;
     auto const split = at.setting(by_, o_).model.experts().expert_tensor;
     if (free.setting(by_, o_).model.experts().expert_tensor != split) free.data = at.data;
-    auto const [known, added] = time_.try_emplace({at.tensor, at.context, at.expert, split, at.micro_batch});
+    auto const [known, added] = time_.try_emplace({at.tensor, at.context, at.expert, split, at.micro_batch, at.vision});
     if (added) {
       auto const& of = chain_for(free);
       layer_evaluator const evaluate(rates_for(free));
@@ -237,7 +238,7 @@ class degree_search {
   [[nodiscard]] chain const& chain_for(degrees const& at) {
     auto const by = at.setting(by_, o_).model;
     auto const chain_at = [&](std::int64_t packs) {
-      return chains_.try_emplace({at.tensor, at.context, at.expert, at.data, at.zero, at.stages > 1 ? -packs : packs});
+      return chains_.try_emplace({at.tensor, at.context, at.expert, at.data, at.zero, at.stages > 1 ? -packs : packs, at.vision});
     };
     auto const [counted, is_new] = chain_at(0);  // in FLOPs, whatever the micro-batch
     if (is_new) {
@@ -257,7 +258,7 @@ class degree_search {
     if (added) {
       known->second = counted->second;
       time_chain(known->second.kinds, known->second.first, model_, by, on_.device, times_, times(mean_, at.micro_batch), at.stages,
-                 kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.micro_batch}]);
+                 kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.micro_batch, at.vision}]);
     }
     return known->second;
   }
@@ -394,9 +395,9 @@ class degree_search {
   time_setting times_;
   std::size_t layers_ = 0;
   using known_times = std::conditional_t<std::same_as<Model, transformer>, kernel_times, std::array<kernel_times, 2>>;
-  std::map<std::array<std::int64_t, 5>, known_times> kernels_;
-  std::map<std::array<std::int64_t, 5>, std::int64_t> time_;
-  std::map<std::array<std::int64_t, 6>, chain> chains_;
+  std::map<std::array<std::int64_t, 6>, known_times> kernels_;
+  std::map<std::array<std::int64_t, 6>, std::int64_t> time_;
+  std::map<std::array<std::int64_t, 7>, chain> chains_;
   std::map<std::array<std::uint64_t, 4>, chunks_in_flight> held_;
   std::vector<std::int64_t> best_;     // of each family, in nanoseconds
   std::vector<ranked_setting> found_;  // of each family

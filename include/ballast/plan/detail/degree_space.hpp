@@ -22,7 +22,7 @@ namespace ballast::inline v0_2::detail {
 
 /// One setting of the space.
 struct degrees {
-  std::int64_t tensor = 1, context = 1, expert = 1, data = 1, micro_batch = 1, micro_batches = 1;
+  std::int64_t tensor = 1, context = 1, expert = 1, data = 1, micro_batch = 1, micro_batches = 1, vision = 0;
   std::uint64_t stages = 1;
   int zero = 1;
   any_schedule schedule{};
@@ -36,6 +36,7 @@ struct degrees {
   [[nodiscard]] training_setting setting(model_setting by, search_options const& o) const {
     by.spread = {.tensor = tensor, .context = context, .data = data, .sequence_parallel = tensor > 1, .zero = zero};
     by.expert = expert;
+    by.vision_tensor = vision;
     by.expert_tensor = (std::min)(by.expert_tensor, tensor);
     if (tensor * data % (expert * by.experts().expert_tensor) != 0) by.expert_tensor = 1;
     if (data % by.kernels.instances != 0) by.kernels.instances = 1;
@@ -79,8 +80,10 @@ class degree_space {
   void each(Take const& take) const {
     degrees at;
     auto const kv_heads = model_.kv_rank > 0 ? model_.query_heads : model_.kv_heads;
+    auto const attends = model_.attention_layers.count(model_.layers) > 0;  // else state-space layers are split by their heads
     auto const heads = [&](std::int64_t n) {
-      return model_.query_heads % n == 0 && kv_heads % n == 0 && (!o_.tensor.empty() || n <= per_node_);
+      auto const divides = attends ? model_.query_heads % n == 0 && kv_heads % n == 0 : model_.space.heads % n == 0;
+      return divides && (!o_.tensor.empty() || n <= per_node_);
     };
     for (auto const tensor : divisors_in(o_.tensor, o_.gpus, heads)) {
       at.tensor = tensor;
@@ -111,6 +114,12 @@ class degree_space {
   }
   template <class Take>
   void each_of_family(degrees at, std::int64_t ranks, Take const& take) const {
+    auto of_towers = o_.vision_tensor;  // the whole group is what 0 says
+    if (of_towers.empty()) {
+      of_towers = divisors_in(std::vector<std::int64_t>{}, at.tensor, [&](std::int64_t n) { return n < at.tensor; });
+      of_towers.push_back(0);
+    }
+    std::erase_if(of_towers, [&](std::int64_t n) { return n < 0 || (n > 0 && at.tensor % n != 0); });
     auto sizes = o_.micro_batch;
     if (sizes.empty())
       for (std::int64_t n = 1; n <= o_.global_batch / ranks; n *= 2) sizes.push_back(n);
@@ -126,7 +135,11 @@ class degree_space {
           for (auto const zero : o_.zero) {
             if (at.data == 1 && zero != o_.zero.front()) break;  // nothing is shared
             at.zero = at.data == 1 ? 0 : zero;
-            if (at.zero != 2 || at.stages == 1) take(at);
+            if (at.zero == 2 && at.stages > 1) continue;
+            for (auto const vision : of_towers) {
+              at.vision = vision;
+              take(at);
+            }
           }
         }
       }

@@ -87,7 +87,7 @@ class stage_counter {
     auto const chunks = cuts.size() - 1;
     auto const first_layer = front_ + (model_.vocabulary > 0 ? 1U : 0U);
     auto const last_layer = first_layer + static_cast<std::uint32_t>(model_.layers + model_.mtp_layers);
-    grouped_states states;
+    grouped_states states, of_tower;  // those of a tower with degrees of its own
     work_ = {};
     auto pixels = checked(0);
     std::int64_t first_flight = 0, mtp = 0;
@@ -104,7 +104,8 @@ class stage_counter {
       auto const begin = (std::max)(cuts[c], first_layer), end = (std::min)(cuts[c + 1], last_layer);
       auto const found = chunk(begin, end, first_layer, choices);
       if (cuts[c] < front_) {
-        out.kept = out.kept + front(cuts[c], (std::min)(cuts[c + 1], front_), found.kept, flight, states, has.tower);
+        out.kept =
+            out.kept + front(cuts[c], (std::min)(cuts[c + 1], front_), found.kept, flight, tower_apart() ? of_tower : states, has.tower);
         if (cuts[c] == 0) pixels = pixel_bytes(whole_->vision, by_.model, batch_);
       }
       out.kept = out.kept + found.kept * checked(flight);
@@ -123,8 +124,10 @@ class stage_counter {
     }
     auto const copied = !has_embedding && ((mtp > 0 && !model_.tied) || (has_head && shares_head(model_)));
     if (copied) add(states, copy_, 1);
-    auto const held = place(on(states), by_.model.moved).device;
-    out.states = sum_fits(states) ? checked(held.total()) : checked(checked::none);
+    auto all_states = on(states);
+    if (tower_apart()) all_states += device_states(of_tower, sharding(tower_), by_.model.experts(), by_.model.kernels.instances);
+    auto const held = place(all_states, by_.model.moved).device;
+    out.states = sum_fits(states) && sum_fits(of_tower) ? checked(held.total()) : checked(checked::none);
     auto gradients = checked(0);  // those that do not exist when the head runs
     if (pytorch() && !keeps_gradients()) {
       gradients = checked(held.gradient);
@@ -139,7 +142,7 @@ class stage_counter {
     out.workspace = checked(workspace_bytes(model_, by_.model, batch_, hopper_, has, whole_ ? &whole_->vision : nullptr));
     add_inputs(out, has_embedding ? first_flight : 0);
     out.inputs = out.inputs + pixels;
-    add_gathered(out, states, has_embedding, has_head, held.gradient);
+    add_gathered(out, states, of_tower, has_embedding, has_head, held.gradient);
     if (pytorch() && stages > 1) add_received(out, stage, cuts);
     add_moments(out, has_head, mtp);
     // gradients come as activations on the device go
@@ -162,7 +165,7 @@ class stage_counter {
     if (layer >= last) add(states, head_, 1);
     if ((layer >= last && shares_head(model_)) || (layer == model_.layers && model_.mtp_layers > 0 && !model_.tied)) add(states, copy_, 1);
     auto const held = place(on(states), by_.model.moved).device;
-    return (checked(held.total()) + gathered_beside(states, held.gradient)).value;
+    return (checked(held.total()) + gathered_beside(states, {}, held.gradient)).value;
   }
 
  private:
@@ -195,12 +198,15 @@ class stage_counter {
   [[nodiscard]] bool megatron() const noexcept { return count_ == tensor_count::megatron; }
   [[nodiscard]] bool pytorch() const noexcept { return count_ == tensor_count::eager || count_ == tensor_count::compiled; }
   /// Where FSDP2 does not gather parameters anew, as in a pipeline, it is ZeRO 2 to planners of time; its states are sharded all the same.
-  [[nodiscard]] parallelism sharding() const noexcept {
-    auto out = by_.model.spread;
+  [[nodiscard]] parallelism sharding() const noexcept { return sharding(by_.model); }
+  [[nodiscard]] parallelism sharding(model_setting const& of) const noexcept {
+    auto out = of.spread;
     if (pytorch() && out.zero == 2 && (by_.pipeline.stages > 1 || by_.model.kernels.kept_copies)) out.zero = 3;
     return out;
   }
   [[nodiscard]] bool fsdp() const noexcept { return pytorch() && sharding().zero >= 3 && by_.model.spread.data > 1; }
+  /// Whether the tower has degrees of its own. Its states are then on other devices than those of the language model.
+  [[nodiscard]] bool tower_apart() const noexcept { return whole_ && by_.model.tile_shares() > 1; }
   /// Whether gradients exist when the head runs: not if each step makes them anew and nothing else holds them.
   [[nodiscard]] bool keeps_gradients() const noexcept {
     auto const& k = by_.model.kernels;
@@ -262,7 +268,7 @@ class stage_counter {
   }
   /// Bytes of tensors for the tiles on one device, each of which has some tokens and squares.
   [[nodiscard]] checked of_tiles(tensor_bytes const& of, std::int64_t tokens, std::int64_t squares = 0) const {
-    auto const tiles = checked(batch_.tiles);
+    auto const tiles = checked(divide_up(batch_.tiles, by_.model.tile_shares()));  // of the device with most
     return bytes(of, tower_.spread, checked(tokens) * tiles, checked(squares) * tiles);
   }
   /// Bytes in the framework: stored scores are as large in all.
@@ -314,16 +320,24 @@ class stage_counter {
     }
     return out;
   }
-  /// States on a device, not sharded.
-  [[nodiscard]] state_size whole(grouped_states const& states) const {
-    auto spread = by_.model.spread;
-    spread.zero = 0;
-    return device_states(states, spread, by_.model.experts());
+  /// States on a device, not sharded; `of_tower` are those of a tower that is apart.
+  [[nodiscard]] state_size whole(grouped_states const& states, grouped_states const& of_tower = {}) const {
+    auto const held = [&](grouped_states const& some, parallelism spread) {
+      spread.zero = 0;
+      return device_states(some, spread, by_.model.experts());
+    };
+    auto out = held(states, by_.model.spread);
+    if (tower_apart()) out += held(of_tower, tower_.spread);
+    return out;
   }
   /// Bytes of parameters on a device, gathered as they are computed with; none if the setting says that they take no memory.
-  [[nodiscard]] checked whole_parameters(grouped_states const& states) const {
+  [[nodiscard]] checked whole_parameters(grouped_states const& states, grouped_states const& of_tower = {}) const {
     auto const stored = (std::max)(by_.model.optimizer.state.parameter, std::int64_t{1});
-    return divided(checked(by_.model.kernels.value) * checked(whole(states).parameter), stored);
+    return divided(checked(by_.model.kernels.value) * checked(whole(states, of_tower).parameter), stored);
+  }
+  /// The same of a part of the tower.
+  [[nodiscard]] checked whole_of_tower(grouped_states const& states) const {
+    return tower_apart() ? whole_parameters({}, states) : whole_parameters(states);
   }
   /// Gathered parameters, and as many values in float32 beside them.
   [[nodiscard]] checked with_floats(checked gathered) const {
@@ -331,23 +345,23 @@ class stage_counter {
     return divided(checked(4 + e) * gathered, e);
   }
   /// What `local_gradient` holds beside `sharded` bytes of gradients, which come as the others go.
-  [[nodiscard]] checked local_gradients(grouped_states const& states, std::int64_t sharded) const {
+  [[nodiscard]] checked local_gradients(grouped_states const& states, grouped_states const& of_tower, std::int64_t sharded) const {
     auto const& m = by_.model;
     auto const each = m.kernels.local_gradient, stored = m.optimizer.state.gradient;
     auto const over = m.spread.zero >= 2;
     if (!pytorch() || each == 0 || stored == 0 || m.spread.data == 1 || (over && by_.micro_batches == 1)) return checked(0);
-    auto const all = divided(checked(each) * checked(whole(states).gradient), stored);
+    auto const all = divided(checked(each) * checked(whole(states, of_tower).gradient), stored);
     return over && all.fits() ? checked((std::max)(all.value - sharded, std::int64_t{0})) : all;
   }
   /// What a stage that `gathers_all` holds beside its states: in a pipeline, gradients in float32 that are not sharded until the last
   /// micro-batch.
-  [[nodiscard]] checked gathered_beside(grouped_states const& states, std::int64_t sharded) const {
-    auto const gathered = whole_parameters(states);
-    return by_.pipeline.stages > 1 ? with_floats(gathered) : gathered + local_gradients(states, sharded);
+  [[nodiscard]] checked gathered_beside(grouped_states const& states, grouped_states const& of_tower, std::int64_t sharded) const {
+    auto const gathered = whole_parameters(states, of_tower);
+    return by_.pipeline.stages > 1 ? with_floats(gathered) : gathered + local_gradients(states, of_tower, sharded);
   }
   /// The parameters of a layer and of the next one, gathered, and its gradients before they are scattered.
-  [[nodiscard]] checked buffers(grouped_states const& states) const {
-    auto spread = by_.model.spread;
+  [[nodiscard]] checked buffers(grouped_states const& states) const { return buffers(states, by_.model.spread); }
+  [[nodiscard]] checked buffers(grouped_states const& states, parallelism spread) const {
     if (by_.model.moved != offload::parameters && (spread.zero < 3 || spread.data == 1)) return checked(0);
     spread.zero = 0;
     auto const whole = device_states(states, spread, by_.model.experts());
@@ -474,7 +488,7 @@ class stage_counter {
         to.backward = count_ == tensor_count::table ? all : block(tensors, on) + of_tiles({.gathered = 4 * h}, n);
         if (full && count_ != tensor_count::table && all.fits() && to.kept.fits())
           to.backward = to.backward + checked((std::max)(all.value - to.kept.value, std::int64_t{0}));
-        if (count_ == tensor_count::table) to.backward = to.backward + buffers(vision_layer_);
+        if (count_ == tensor_count::table) to.backward = to.backward + buffers(vision_layer_, tower_.spread);
       }
     }
     of_patches_.kept = of_tiles(patch_tensors_of(vision, tower_.activations(by.vision)).kept({}), 1);
@@ -506,15 +520,15 @@ class stage_counter {
       if (i == 0) {
         visit(patches_, of_patches_);
         add(states, unused_, 1);
-        if (fsdp()) work_.root = work_.root + whole_parameters(patches_) + whole_parameters(unused_);
+        if (fsdp()) work_.root = work_.root + whole_of_tower(patches_) + whole_of_tower(unused_);
       } else if (i + 1 == front_) {
         visit(projector_, of_projector_);
-        if (fsdp()) work_.root = work_.root + whole_parameters(projector_);
+        if (fsdp()) work_.root = work_.root + whole_of_tower(projector_);
       } else {
         auto const& body = whole_->vision.body;
         visit(vision_layer_, layers_of_tiles_[body.window > 0 && body.windowed.contains(i - 1) ? 1 : 0]);
         has_tower = true;
-        if (fsdp()) work_.parameters = larger(work_.parameters, whole_parameters(vision_layer_));
+        if (fsdp()) work_.parameters = larger(work_.parameters, whole_of_tower(vision_layer_));
       }
     }
     return pytorch() && offloads_ ? checked(0) : kept * checked(flight);
@@ -524,7 +538,8 @@ class stage_counter {
     to.inputs = input_bytes(by_.model, batch_);
     if (megatron() && by_.model.kernels.hidden_dropout) to.inputs = to.inputs + residual(model_.hidden) * checked(flight);
   }
-  void add_gathered(stage_parts& to, grouped_states const& states, bool has_embedding, bool has_head, std::int64_t sharded) const {
+  void add_gathered(stage_parts& to, grouped_states const& states, grouped_states const& of_tower, bool has_embedding, bool has_head,
+                    std::int64_t sharded) const {
     if (megatron() && by_.model.spread.zero >= 3) {  // Megatron-FSDP keeps embedding and head gathered
       auto const embedding = has_embedding || (has_head && shares_head(model_)) ? model_.vocabulary : 0;
       auto const head = has_head && !shares_head(model_) ? head_rows(model_) : 0;
@@ -533,16 +548,16 @@ class stage_counter {
     if (!fits_) return;
     auto const& k = by_.model.kernels;
     if (!fsdp()) {
-      to.gathered = to.gathered + local_gradients(states, sharded);
+      to.gathered = to.gathered + local_gradients(states, of_tower, sharded);
       if (pytorch() && k.kept_copies && by_.model.optimizer.state.parameter > k.value) {  // the embedding is no product, and not cast
         auto const looked_up = has_embedding && !shares_head(model_) ? whole_parameters(embedding_) : checked(0);
-        to.gathered = to.gathered + without(whole_parameters(states), looked_up);
+        to.gathered = to.gathered + without(whole_parameters(states, of_tower), looked_up);
       }
       return;
     }
     auto const layer = work_.parameters;
     if (by_.pipeline.stages > 1) {
-      to.gathered = gathered_beside(states, sharded);
+      to.gathered = gathered_beside(states, of_tower, sharded);
       if (k.stream_pools) to.gathered = to.gathered + checked(2) * layer;
       return;
     }
@@ -550,7 +565,8 @@ class stage_counter {
     if (has_embedding) root = root + whole_parameters(embedding_);
     if (has_head) root = root + whole_parameters(head_);
     // all of them, or embedding and head, the layer at work, and the next
-    to.gathered = gathers_all() ? gathered_beside(states, sharded) : root + checked(2) * layer + local_gradients(states, sharded);
+    to.gathered =
+        gathers_all() ? gathered_beside(states, of_tower, sharded) : root + checked(2) * layer + local_gradients(states, of_tower, sharded);
     // the pool of the stream that reduces gradients has them in float32, the pool of the one that gathers as they are computed with
     if (k.stream_pools) to.gathered = to.gathered + with_floats(root + layer);
   }
