@@ -3,6 +3,7 @@
 #include "readers/bridge_recipes.hpp"
 #include "readers/framework_setting.hpp"
 #include "readers/setting_parts.hpp"
+#include "readers/setting_writers.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -84,6 +85,9 @@ void translate_shape(setting_table& keys) {
   if (is("share_embeddings_and_output_weights", {"false", "False"})) add_word(keys, "untie_embeddings_and_output_weights", "true");
   if (is("activation", {"swiglu", "fast-swiglu"})) add_word(keys, "swiglu", "true");
   if (is("activation", {"geglu", "fast-geglu", "reglu", "fast-reglu", "quick-geglu"})) add_word(keys, "gated_linear_unit", "true");
+  if (is("masked_softmax_fusion", {"false", "False"})) add_word(keys, "no_masked_softmax_fusion", "true");
+  if (is("bias_activation_fusion", {"false", "False"}))
+    for (auto const* const key : {"no_bias_swiglu_fusion", "no_bias_gelu_fusion"}) add_word(keys, key, "true");
   auto const selective = is("recompute_granularity", {"selective"});
   auto const document = !keys.file().ends_with(".sh");  // which may refer to what other files say; a script's variables are its own
   setting_table out(keys.file());
@@ -328,16 +332,17 @@ void set_adapters(imported_setting& out, std::int64_t rank) {
     if (model.empty() && in.has(key) && !in.list(key).empty()) model = in.list(key).front();
   auto const distributed = in.has("model.optim.name") && in.word("model.optim.name", "").starts_with("distributed");
   auto const peft = in.has("model.peft.peft_scheme") ? in.word("model.peft.peft_scheme", "") : std::string();
-  auto const rank = in.number_or("model.peft.lora_tuning.adapter_dim", 32);
+  auto const llm = in.has_section("peft.");  // of version 2
+  auto const rank = llm ? in.number_or("peft.dim", 32) : in.number_or("model.peft.lora_tuning.adapter_dim", 32);
   auto keys = megatron_keys_below(in, {"trainer.strategy.", "trainer.strategy.ddp.", "data.", "model.config.", "model.data.", "model.",
                                        "optim.config.", "trainer.plugins."});
   if (!distributed && in.has_section("model.optim.")) add_word(keys, "use_distributed_optimizer", "false");
   auto const precision = in.has("trainer.precision") ? in.word("trainer.precision", "bf16") : std::string("bf16");
   if (precision == "32" || precision == "32-true") add_word(keys, "bf16", "false");
   in.ignore({"trainer.*", "model.*", "exp_manager.*", "name", "optim.*", "data.*", "log.*", "resume.*", "hydra.*", "run.*", "inference.*",
-             "restore_from_path", "defaults", "_target_", "_partial_", "model_type", "cluster_type"});
+             "peft.*", "restore_from_path", "defaults", "_target_", "_partial_", "model_type", "cluster_type"});
   auto out = read_core(std::move(keys), asked, model, "NeMo");
-  if (peft == "lora") set_adapters(out, rank);
+  if (peft == "lora" || llm) set_adapters(out, rank);
   if (!peft.empty() && peft != "lora" && peft != "none")
     out.notes.push_back("model.peft.peft_scheme " + peft + " is not modelled: the memory is too high");
   auto const passed = in.finish("NeMo");
@@ -349,6 +354,9 @@ void set_adapters(imported_setting& out, std::int64_t rank) {
 [[nodiscard]] bool has_core_degrees(setting_table const& table) {
   return table.has("model.tensor_model_parallel_size") || table.has("model.pipeline_model_parallel_size");
 }
+
+// A configuration is that of one or the other by its data.
+constexpr task_words core_tasks[]{{.task = training_task::pretraining}, {.task = training_task::finetuning}};
 
 }  // namespace
 
@@ -363,7 +371,8 @@ constinit framework_format const bridge_format{
           return has_core_degrees(in.overrides) && !in.overrides.has_section("trainer.") ? 80 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return read_bridge(std::move(source), asked); },
-    .write = nullptr};
+    .write = bridge_yaml,
+    .tasks = core_tasks};
 
 constinit framework_format const nemo_format{
     .name = "NeMo",
@@ -375,6 +384,7 @@ constinit framework_format const nemo_format{
           return trainer && (has_core_degrees(table) || table.has_section("trainer.strategy.")) ? 85 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return read_nemo(std::move(source), asked); },
-    .write = nullptr};
+    .write = nemo_yaml,
+    .tasks = core_tasks};
 
 }  // namespace ballast_cli
