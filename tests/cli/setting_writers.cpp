@@ -130,6 +130,8 @@ TEST_CASE("setting_writers: what is written without a remark is read as the same
         // what adapters are held in without adapters, and the rank of a projection that nothing has
         if (by.model.language.what != trained::low_rank) back.setting.model.kernels.adapter_value = by.model.kernels.adapter_value;
         back.setting.model.kernels.stream_pools = by.model.kernels.stream_pools;
+        back.setting.model.kernels.kept_copies = by.model.kernels.kept_copies;
+        back.setting.model.kernels.local_gradient = by.model.kernels.local_gradient;
         back.setting.model.optimizer.rank = by.model.optimizer.rank;
         CHECK(back.setting == by);
         if (++same % 8 != 0 || is_named(written.not_said, "the cut, which")) continue;

@@ -87,6 +87,7 @@ struct draws {
   k.deferred = draw(2) * 3;
   if (by.spread.zero > 0 && by.spread.data % 2 == 0) k.instances = 1 + draw(2);
   k.moved.bits = static_cast<std::uint8_t>(draw(4) == 0 ? draw(128) : 0);
+  if (by.optimizer.name == "adam-fp32") k.value = 4;
   return k;
 }
 
@@ -114,6 +115,7 @@ struct draws {
   if (draw(3) == 0) m.language = {.what = ballast::trained::low_rank, .rank = 1 + draw(64), .quantised = draw(2) == 0};
   if (draw(4) == 0) m.language.matrices = ballast::adapted_matrices::queries_and_values;
   if (draw(2) == 0) by.recompute.what = ballast::recompute_setting::kind::uniform;
+  if (m.optimizer.name == "adam-fp32" && draw(2) == 0) m.kernels.value = 4;
   return by;
 }
 

@@ -145,10 +145,12 @@ namespace {
   set_ranks(in, asked, out, "its degrees");
   if (asked.checkpointing) out.setting.recompute.what = ballast::recompute_setting::kind::uniform;
   take_batches(in, asked, "micro_batch_size", 0, "deepspeed_config.gradient_accumulation_steps", 1, out);
-  if (out.setting.model.framework.count == ballast::tensor_count::megatron)
-    out.setting.model.optimizer = ballast::optimizer_named("adam");
-  else
+  if (auto& m = out.setting.model; m.framework.count == ballast::tensor_count::megatron) {
+    m.optimizer = ballast::optimizer_named(by.precision == "fp32" ? "adam-fp32" : "adam");
+    if (by.precision == "fp32") m.kernels.value = 4;
+  } else {
     set_states(in, asked, by, out);
+  }
   finish_setting(in, out);
   return out;
 }
@@ -161,7 +163,7 @@ namespace {
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("compute_environment: LOCAL_MACHINE\ndistributed_type: ", engine ? "DEEPSPEED" : sharded ? "FSDP" : "MULTI_GPU");
-  line("mixed_precision: bf16\nnum_machines: 1\nnum_processes: ", by.gpus());
+  line("mixed_precision: ", m.kernels.value > 2 ? "no" : "bf16", "\nnum_machines: 1\nnum_processes: ", by.gpus());
   if (m.spread.tensor > 1 || m.spread.context > 1)
     line("parallelism_config:\n  parallelism_config_tp_size: ", m.spread.tensor, "\n  parallelism_config_",
          m.method == ballast::context_method::ring ? "cp" : "sp", "_size: ", m.spread.context);

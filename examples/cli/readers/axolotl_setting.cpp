@@ -110,9 +110,12 @@ class axolotl_importer {
       out_.setting.micro_batch *= 2;
       note("a pair of answers counts as two sequences of a micro-batch");
     }
+    if (in_.flag("reward_model")) out_.model.outputs = in_.number_or("num_labels", 1);
+    if (in_.flag("process_reward_model")) out_.model.outputs = in_.number_or("num_labels", 2);
     auto const beta = in_.decimal_number("trl.beta").value_or(0);
     auto const group = rl == "grpo" || rl == "gdpo";
     if (rl == "dpo" || rl == "ipo" || rl == "kto" || (group && beta > 0)) add_reference(out_);
+    if (group) set_answers(in_.number_or("trl.max_completion_length", 512), out_);
     if (group && in_.flag("trl.use_vllm") && in_.word("trl.vllm_mode", "server") == "colocate")
       note("vLLM on the same devices is not counted: the memory is too low");
     if (rl == "ebft") note("rl ebft is judged as training on the sequences; what it generates is not counted");

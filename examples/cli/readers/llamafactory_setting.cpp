@@ -45,13 +45,14 @@ class llamafactory_importer {
       by.precision = "bf16";
       by.halves = true;
     }
-    by.halves = by.halves || m.language.what == ballast::trained::low_rank;  // what is frozen is in 16 bits
+    by.halves = by.halves || (by.precision != "fp32" && m.language.what == ballast::trained::low_rank);  // what is frozen is in 16 bits
     by.deepspeed = in_.word("deepspeed");
     take_fsdp(in_, by, out_);
     by.optimizer = in_.word("optim", "adamw_torch");
     read_optimizer(by);
     if (megatron_) {
-      m.optimizer = ballast::optimizer_named("adam");
+      m.optimizer = ballast::optimizer_named(by.precision == "fp32" ? "adam-fp32" : "adam");
+      if (by.precision == "fp32") m.kernels.value = 4;
       out_.setting.recompute = {};
       if (in_.word("recompute_granularity") == "full") out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     } else {
@@ -207,6 +208,7 @@ class llamafactory_importer {
     auto const loss = in_.word("pref_loss", "sigmoid");
     out_.task = task_named(stage == "dpo" && (loss == "orpo" || loss == "simpo") ? loss : stage);
     if ((stage == "dpo" && loss != "orpo" && loss != "simpo") || stage == "kto") add_reference(out_);
+    if (stage == "rm") note("the value head of rm leaves logits without gradients: the memory of the head is too high");
     if (stage == "ppo") {
       add_reference(out_);
       note("reward model and critic are not counted: the memory is too low");
@@ -258,6 +260,7 @@ class llamafactory_importer {
     with.optimizer = in_.word("optim_config.name", "adamw_torch");
     set_attention(in_.word("flash_attn", "auto"), out_);
     set_states(in_, asked_, with, out_);
+    if (with.shards) m.kernels.local_gradient = 0;  // its own trainer exchanges after each micro-batch
     ignore_trainer_keys(in_);
     in_.ignore({"model_class", "template", "train_dataset", "sample_backend", "max_new_tokens", "init_config.*", "dist_config.*",
                 "peft_config.*", "quant_config*", "optim_config.*", "kernel_config.*", "batching_*", "cp_mode", "use_v1_kernels",
@@ -287,7 +290,7 @@ class llamafactory_importer {
   line("cutoff_len: ", by.sequence, "\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
        "\ngradient_accumulation_steps: ", by.micro_batches);
   if (by.recompute.what == ballast::recompute_setting::kind::none) line("disable_gradient_checkpointing: true");
-  line("bf16: true");
+  line("bf16: ", m.kernels.value > 2 ? "false" : "true");
   if (m.optimizer.name == "adam-bf16") line("pure_bf16: true");
   if (m.loss.how == ballast::head_loss::kind::fused) line("enable_liger_kernel: true");
   if (m.attention != ballast::attention_kernel::fused) line("flash_attn: disabled");
