@@ -115,7 +115,7 @@ TEST_CASE("rl_settings: verl's trainer of SFT, and YAML with references") {
       "model.partial_pretrain=Qwen/Qwen2.5-0.5B ulysses_sequence_parallel_size=2 use_remove_padding=true model.use_liger=True\n",
       asked);
   CHECK((of.setting.model.spread.context == 2 && of.setting.sequence == 2048 && of.setting.micro_batch == 2));
-  CHECK((of.setting.micro_batches == 8 && of.setting.model.loss.how == ballast::head_loss::kind::fused));
+  CHECK((of.setting.micro_batches == 8 && of.setting.model.loss.how == ballast::head_loss::kind::returned));
   auto const yaml = read(
       "data:\n  max_prompt_length: 256\n  max_response_length: 256\n  micro: 4\nactor_rollout_ref:\n  model:\n"
       "    path: $HOME/models/Qwen/Qwen2.5-0.5B\n  actor:\n    strategy: fsdp2\n    ppo_mini_batch_size: 32\n"

@@ -145,7 +145,8 @@ imported_setting read_framework_setting(std::string_view text, std::string const
     if (ends(".json")) return {.table = read_json_setting(text, name), .overrides = setting_table(name), .format = "json"};
     if (ends(".yaml") || ends(".yml")) return {.table = read_yaml_setting(text, name), .overrides = setting_table(name), .format = "yaml"};
     auto lines = read_argument_lines(text, name);
-    if (!more.gpus) more.gpus = lines.gpus;
+    auto const says = lines.overrides.has("trainer.n_gpus_per_node") && lines.overrides.has_section("actor_rollout_ref.");  // verl
+    if (!more.gpus && !says) more.gpus = lines.gpus;
     unread = std::move(lines.unread);
     more.find_file = [documents = std::move(lines.documents), elsewhere = asked.find_file](std::string const& file) {
       auto const at = documents.find(file);  // that the script writes

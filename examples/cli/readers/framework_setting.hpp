@@ -115,6 +115,9 @@ struct framework_format {
   int (*likeness)(setting_source const&);
   imported_setting (*read)(setting_source, setting_request const&);
   ballast::exported_setting (*write)(ballast::transformer const&, ballast::training_setting const&);  ///< none: null
+  /// The same of a training with other models on its devices, which tell its kind; none: null.
+  ballast::exported_setting (*write_roles)(ballast::transformer const&, ballast::training_setting const&,
+                                           std::vector<imported_role> const&) = nullptr;
   std::span<task_words const> tasks{};  ///< what a written file can be for; none: the file does not say it
 };
 

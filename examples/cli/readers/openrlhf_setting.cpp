@@ -2,6 +2,7 @@
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
 #include "readers/setting_parts.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
@@ -45,7 +46,6 @@ class openrlhf_importer {
     auto& by = out_.setting;
     auto& m = by.model;
     m.framework = ballast::framework_named("eager");
-    m.kernels.stream_pools = true;
     out_.time.rates.family = ballast::kernel_family::eager;
     out_.time.attention = ballast::attention_library::flash2;
     m.spread.tensor = degree_of(in_, placed("ds.tensor_parallel_size", "ds_tensor_parallel_size"));
@@ -72,7 +72,9 @@ class openrlhf_importer {
 
  private:
   /// The key of today, or the older one where the file has it.
-  [[nodiscard]] std::string placed(std::string const& now, std::string const& before) const { return in_.has(before) ? before : now; }
+  [[nodiscard]] std::string placed(std::string const& now, std::string const& before) const {
+    return in_.has(before) && !in_.has(now) ? before : now;
+  }
 
   [[nodiscard]] std::int64_t devices_of(std::string const& role) {
     auto const nodes = placed(role + ".num_nodes", role + "_num_nodes"),
@@ -86,26 +88,44 @@ class openrlhf_importer {
     m.spread.zero = static_cast<int>(in_.number(stage, 0, 3).value_or(2));
     auto const dtype = in_.word(placed("ds.param_dtype", "param_dtype"), "bf16");
     auto const sums = in_.word(placed("ds.grad_accum_dtype", "grad_accum_dtype"), "bf16");
-    m.optimizer = ballast::optimizer_named(sums == "fp32" ? "adam" : "adam-bf16-gradients");
+    m.optimizer = adam_ = ballast::optimizer_named(sums == "fp32" ? "adam" : "adam-bf16-gradients");
     if (in_.flag(placed("ds.adam_offload", "adam_offload")) && m.spread.zero >= 1) m.moved = ballast::offload::gradients;
-    if (dtype == "fp32") m.optimizer = ballast::optimizer_named("adam-fp32"), m.kernels.value = 4;
+    if (dtype == "fp32") m.optimizer = adam_ = ballast::optimizer_named("adam-fp32"), m.kernels.value = 4;
+    auto const optimizer = std::string(by_preferences_ ? "actor.optim" : "optim");
+    set_optimizer(in_.word(optimizer, "adam"), optimizer, out_);
     if (dtype == "fp32") out_.untimed = "the rates of kernels are those of 16 and 8 bits, and param_dtype is fp32";
-    if (in_.word("optim", "adam") == "muon") m.optimizer = ballast::optimizer_named("muon");
     if (in_.number_or(placed("ds.zpg", "zpg"), 1) > 1)
       out_.notes.emplace_back("zpg is not modelled: the memory is too low, and exchanges are too long");
-    auto const attention = in_.word(placed("ds.attn_implementation", "attn_implementation"), "flash_attention_2");
-    if (attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
-    if (attention.ends_with("3")) out_.time.attention = ballast::attention_library::flash3;
-    m.loss.how = ballast::head_loss::kind::returned;
-    if (in_.flag(placed("ds.use_liger_kernel", "use_liger_kernel"))) m.loss.how = ballast::head_loss::kind::fused;
+    read_attention();
+    // float32 logits from forward to backward, and their gradient in another tensor; the model is given no labels, so that a fused loss of
+    // Liger's never runs
+    m.loss.how = ballast::head_loss::kind::sixteen_bits;
+    in_.ignore({"ds.use_liger_kernel", "use_liger_kernel"});
     if (auto const rank = in_.number(placed("ds.lora.rank", "lora_rank"), 0, 1 << 16).value_or(0); rank > 0) {
-      m.language = {.what = ballast::trained::low_rank, .rank = rank};
-      m.language.quantised = in_.flag(placed("ds.load_in_4bit", "load_in_4bit"));
+      auto const targets = in_.list(placed("ds.lora.target_modules", "target_modules"));
+      set_adapters(rank, targets.empty() ? std::vector<std::string>{"all-linear"} : targets,
+                   in_.flag(placed("ds.load_in_4bit", "load_in_4bit")), out_);
       m.kernels.adapter_value = 4;
     } else if (in_.flag(placed("ds.load_in_4bit", "load_in_4bit"))) {
       in_.refuse(placed("ds.load_in_4bit", "load_in_4bit"), "is not modelled without adapters");
     }
     out_.notes.emplace_back("buckets of DeepSpeed are auto, and not counted: the memory is too low");
+  }
+
+  void read_attention() {
+    auto const key = placed("ds.attn_implementation", "attn_implementation");
+    // packing, which ring attention and dynamic batches need, always takes FlashAttention
+    auto const packs = in_.flag(placed("ds.packing_samples", "packing_samples")) || out_.setting.model.spread.context > 1 ||
+                       in_.flag(placed("train.dynamic_batch_enable", "use_dynamic_batch"));
+    auto const older = in_.has("pretrain") || in_.has("zero_stage") || in_.has("micro_train_batch_size");
+    auto const flash = in_.flag("flash_attn");
+    if (older && !in_.has(key) && !flash && !packs)
+      out_.notes.emplace_back(
+          "attention is judged as FlashAttention, which versions before July 2025 take only with --flash_attn: there, the memory is too "
+          "low");
+    auto const name = in_.word(key, "flash_attention_2");
+    if (!packs || name.find("flash") != name.npos) set_attention(name, out_);
+    if (name.ends_with("3")) out_.time.attention = ballast::attention_library::flash3;
   }
 
   void read_batches(bool pairs) {
@@ -116,16 +136,21 @@ class openrlhf_importer {
       length = prompt.value_or(1024) + in_.number(placed("rollout.max_new_tokens", "generate_max_len"), 1, 1 << 29).value_or(1024);
       if (!prompt) length = 2048;
     }
-    by.sequence = asked_.sequence.value_or(length.value_or(2048));
-    auto const micro = in_.number(placed("train.micro_batch_size", "micro_train_batch_size"), 1, 1 << 16).value_or(by_preferences_ ? 1 : 8);
+    by.sequence = asked_.sequence.value_or(length.value_or(pairs ? 512 : 2048));
+    auto const micro = in_.number(placed("train.micro_batch_size", "micro_train_batch_size"), 1, 1 << 16)
+                           .value_or(by_preferences_ || program_ == "train_rm" ? 1 : 8);
     auto const global = in_.number(placed("train.batch_size", "train_batch_size"), 1, 1 << 24).value_or(128);
     auto const dynamic = in_.flag(placed("train.dynamic_batch_enable", "use_dynamic_batch"));
     auto const most = in_.number(placed("train.max_tokens_per_gpu", "train_max_tokens_per_gpu"), 1, 1 << 30).value_or(16192);
     if (dynamic && !asked_.micro_batch) {
       auto const ranks = by.ranks();
-      auto const tokens = (global + ranks - 1) / ranks * by.sequence, of_one = most * by.model.spread.context;
-      by.sequence = asked_.sequence.value_or(of_one);
-      by.micro_batches = (std::max)((tokens + by.sequence - 1) / by.sequence, std::int64_t{1});
+      if (global < ranks)
+        throw bad_input(in_.file() + ": train.batch_size = " + std::to_string(global) + " is below the " + std::to_string(ranks) +
+                        " data-parallel ranks");
+      auto const sequences = global / ranks, longest = by.sequence, room = most * by.model.spread.context * by.model.spread.tensor;
+      auto const together = (std::max)(room / longest, std::int64_t{1});  // a longer sample is a micro-batch by itself
+      if (!asked_.sequence) by.sequence = (std::max)(longest, (std::min)(room, sequences * longest));
+      by.micro_batches = asked_.sequence ? sequences : (sequences + together - 1) / together;
       out_.notes.push_back("dynamic_batch: a micro-batch is judged as one sequence of all its " + std::to_string(by.sequence) +
                            " tokens, whose attention takes too long");
     } else {
@@ -181,6 +206,8 @@ class openrlhf_importer {
       own.model = in_.word(critic).empty() && has_reward ? known(reward) : known(critic);
       own.model.outputs = 1;
       own.setting.model = m;
+      own.setting.model.optimizer = adam_;
+      set_optimizer(in_.word("critic.optim", "adam"), "critic.optim", own);
       own.setting.pipeline = out_.setting.pipeline;
       require_suits(in_, own);
       out_.roles.push_back({.role = "critic", .of = std::move(own), .resident = !sleeps});
@@ -190,7 +217,8 @@ class openrlhf_importer {
     auto const engines = in_.number(placed("vllm.num_engines", "vllm_num_engines"), 0, 1 << 16).value_or(0);
     auto const tensor = degree_of(in_, placed("vllm.tensor_parallel_size", "vllm_tensor_parallel_size"));
     auto const frees = in_.flag(placed("vllm.enable_sleep", "vllm_enable_sleep"));
-    if (engines > 0 && all) {
+    auto const beside = all && !in_.flag(placed("train.async_enable", "async_train"));
+    if (engines > 0 && beside) {
       out_.roles.push_back(forward_role(in_, "rollout", out_.model, {.gpus = engines * tensor, .tensor = tensor, .resident = !frees}));
       auto const share = in_.word(placed("vllm.gpu_memory_utilization", "vllm_gpu_memory_utilization"), "0.95");
       out_.notes.push_back("gpu_memory_utilization " + share + " of vLLM " +
@@ -200,6 +228,8 @@ class openrlhf_importer {
       apart.emplace_back("rollout");
     }
     for (auto const& role : apart) out_.notes.push_back("the " + role + " model has devices of its own, which are not judged");
+    if (in_.decimal_number(placed("actor.entropy_coef", "entropy_loss_coef")))
+      out_.notes.emplace_back("actor.entropy_coef: the entropy's own memory is not modelled: the memory is too low");
     if (in_.flag("train.enable_ema") || in_.flag("enable_ema"))
       out_.notes.emplace_back("enable_ema: its copy of the parameters is in host memory");
   }
@@ -216,11 +246,31 @@ class openrlhf_importer {
                 "critic.*",
                 "ref.*",
                 "adam.*",
-                "actor.adam.*",
-                "actor.*",
                 "muon.*",
-                "train.*",
-                "ds.packing_samples",
+                "actor.adam.*",
+                "actor.muon.*",
+                "actor.eps_clip*",
+                "actor.aux_loss_coef",
+                "actor.dual_clip",
+                "actor.freeze_visual_encoder",
+                "actor.gradient_checkpointing_reentrant",
+                "actor.num_gpus_per_node",
+                "actor.num_nodes",
+                "actor.policy_loss_type",
+                "actor.lr_scheduler",
+                "actor.lr_warmup_ratio",
+                "actor.min_lr_ratio",
+                "actor.max_norm",
+                "train.agent_func_path",
+                "train.async_enable",
+                "train.async_queue_size",
+                "train.colocate_critic_reward",
+                "train.ema_beta",
+                "train.full_determinism_enable",
+                "train.max_epochs",
+                "train.num_episodes",
+                "train.partial_rollout_enable",
+                "train.seed",
                 "ds.ring_attn_head_stride",
                 "ds.lora.*",
                 "ds.overlap_comm",
@@ -230,7 +280,16 @@ class openrlhf_importer {
                 "ds.enable_sleep",
                 "ds.tensor_parallel_size",
                 "ds.experts_implementation",
-                "model.*",
+                "model.aux_loss_coef",
+                "model.beta",
+                "model.compute_fp32_loss_enable",
+                "model.gradient_checkpointing_reentrant",
+                "model.ipo_enable",
+                "model.label_smoothing",
+                "model.loss_type",
+                "model.margin_loss_enable",
+                "model.nll_loss_coef",
+                "model.pretrain_mode_enable",
                 "module",
                 "runtime*",
                 "address",
@@ -306,7 +365,140 @@ class openrlhf_importer {
   imported_setting out_;
   std::string program_;
   bool by_preferences_ = false;
+  ballast::optimizer adam_{};  // of all models that do not name another
 };
+
+/// The command of openrlhf.cli.train_sft or, by the other models on the devices, of train_dpo or train_ppo_ray.
+class openrlhf_writer {
+ public:
+  openrlhf_writer(ballast::training_setting const& by, std::vector<imported_role> const& roles) : by_(by), roles_(roles) {
+    auto const draws = std::any_of(roles.begin(), roles.end(), [](auto const& role) { return role.role != "reference"; });
+    program_ = roles.empty() ? "train_sft" : draws ? "train_ppo_ray" : "train_dpo";
+    model_ = draws ? "actor" : "model";
+  }
+
+  [[nodiscard]] ballast::exported_setting write() {
+    auto const& spread = by_.model.spread;
+    for (auto& what : not_written(by_, {.tensor = true, .ring = true})) lack(std::move(what));
+    if (by_.model.attention != ballast::attention_kernel::fused && spread.context > 1)
+      lack("attention with stored scores beside context parallelism");
+    if (by_.model.kernels.offload_all) lack("activations in host memory");
+    if (by_.model.kernels.instances > 1) lack("groups of ranks that shard states each for themselves");
+    add(model_ + ".model_name_or_path", "NAME");
+    auto const pairs = program_ == "train_dpo";
+    if (pairs && by_.micro_batch % 2 != 0) lack("half a pair of answers in a micro-batch");
+    add("data.max_len", by_.sequence);
+    add("train.micro_batch_size", pairs ? (std::max)(by_.micro_batch / 2, std::int64_t{1}) : by_.micro_batch);
+    add("train.batch_size", pairs ? (std::max)(by_.global_batch() / 2, std::int64_t{1}) : by_.global_batch());
+    if (by_.model.attention == ballast::attention_kernel::fused)
+      add("ds.packing_samples");
+    else
+      add("ds.attn_implementation", "eager");
+    add("ds.zero_stage", spread.zero);
+    if (spread.tensor > 1) add("ds.tensor_parallel_size", spread.tensor);
+    if (spread.context > 1) add("ds.ring_attn_size", spread.context);
+    if (by_.recompute.what == ballast::recompute_setting::kind::uniform) add(model_ + ".gradient_checkpointing_enable");
+    add_states();
+    if (program_ == "train_ppo_ray") add_actor();
+    for (auto const& role : roles_) add_role(role);
+    auto& text = out_.text;
+    text = program_ == "train_ppo_ray" ? "python3 -m openrlhf.cli." : "deepspeed --num_gpus " + std::to_string(of_node_);
+    if (program_ != "train_ppo_ray") text += (nodes_ > 1 ? " --num_nodes " + std::to_string(nodes_) : "") + " --module openrlhf.cli.";
+    text += program_;
+    for (auto const& line : lines_) text += " \\\n  --" + line;
+    text += "\n";
+    return std::move(out_);
+  }
+
+ private:
+  void add(std::string const& flag, std::string const& value = {}) { lines_.push_back(flag + (value.empty() ? "" : " " + value)); }
+  void add(std::string const& flag, std::int64_t value) { add(flag, std::to_string(value)); }
+  void lack(std::string what) { out_.without.push_back(std::move(what)); }
+  [[nodiscard]] imported_role const* role_of(std::string_view name) const {
+    auto const at = std::find_if(roles_.begin(), roles_.end(), [&](auto const& role) { return role.role == name; });
+    return at == roles_.end() ? nullptr : &*at;
+  }
+
+  void add_states() {
+    auto const& m = by_.model;
+    if (m.moved == ballast::offload::gradients && m.spread.zero > 0)
+      add("ds.adam_offload");
+    else if (m.moved != ballast::offload::none)
+      lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
+    if (m.loss.how != ballast::head_loss::kind::sixteen_bits || m.loss.chunks > 1) lack("head loss " + to_string(m.loss));
+    if (m.language.what == ballast::trained::low_rank) {
+      add("ds.lora.rank", m.language.rank);
+      if (m.language.matrices == ballast::adapted_matrices::queries_and_values) add("ds.lora.target_modules", "q_proj v_proj");
+      if (m.language.quantised) add("ds.load_in_4bit");
+    }
+    imported_setting known;
+    for (auto const* const name : {"adam-bf16-gradients", "adam"})
+      for (auto const* const word : {"adam", "muon"}) {
+        auto& optimizer = known.setting.model.optimizer = ballast::optimizer_named(name);
+        set_optimizer(word, "", known);
+        optimizer.rank = m.optimizer.rank;
+        if (optimizer != m.optimizer) continue;
+        if (optimizer.state.gradient == 4) add("ds.grad_accum_dtype", "fp32");
+        if (optimizer.name == "muon") add(program_ == "train_ppo_ray" ? "actor.optim" : "optim", "muon");
+        return;
+      }
+    lack("optimizer " + std::string(m.optimizer.name));
+  }
+
+  void add_actor() {
+    add("train.colocate_all");
+    add("actor.num_nodes", nodes_);
+    add("actor.num_gpus_per_node", of_node_);
+    std::int64_t answers = 8;  // to a prompt
+    while (by_.global_batch() % answers != 0) answers /= 2;
+    add("rollout.batch_size", by_.global_batch() / answers);
+    add("rollout.n_samples_per_prompt", answers);
+    add("algo.advantage.estimator", role_of("critic") != nullptr ? "gae" : answers > 1 ? "group_norm" : "reinforce");
+    if (role_of("reference") == nullptr) add("algo.kl.init_coef", 0);
+    if (role_of("reward") == nullptr) add("reward.remote_url", "NAME");
+    if (role_of("rollout") == nullptr) lack("no engine that draws answers");
+  }
+
+  void add_role(imported_role const& role) {
+    auto const place = [&](std::string const& name) {
+      add(name + ".num_nodes", nodes_);
+      add(name + ".num_gpus_per_node", of_node_);
+    };
+    auto const of_actor = program_ == "train_ppo_ray";
+    if (role.role == "reference") {
+      if (of_actor) place("ref");
+      if (!role.resident) add("ref.offload");
+    } else if (role.role == "reward") {
+      place("reward");
+      add("reward.model_name_or_path", "NAME");
+      if (!role.resident) add("reward.offload");
+    } else if (role.role == "critic") {
+      place("critic");
+      add("critic.model_name_or_path", "NAME");
+      if (!role.resident) add("ds.enable_sleep");
+    } else if (role.role == "rollout") {
+      auto const tensor = by_.gpus() % role.of.setting.model.spread.tensor == 0 ? role.of.setting.model.spread.tensor : 1;
+      add("vllm.num_engines", by_.gpus() / tensor);
+      add("vllm.tensor_parallel_size", tensor);
+      if (!role.resident) add("vllm.enable_sleep");
+    } else {
+      lack("the " + role.role + " model");
+    }
+  }
+
+  ballast::training_setting const& by_;
+  std::vector<imported_role> const& roles_;
+  std::int64_t of_node_ = greatest_node(by_.gpus()), nodes_ = by_.gpus() / of_node_;
+  std::string program_, model_;
+  std::vector<std::string> lines_;
+  ballast::exported_setting out_;
+};
+
+[[nodiscard]] ballast::exported_setting openrlhf_script(ballast::transformer const& model, ballast::training_setting const& by,
+                                                        std::vector<imported_role> const& roles) {
+  require_valid(by, model);
+  return openrlhf_writer(by, roles).write();
+}
 
 }  // namespace
 
@@ -323,6 +515,7 @@ constinit framework_format const openrlhf_format{
           return in.table.has("ds.zero_stage") && in.table.has_section("train.") ? 90 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return openrlhf_importer(std::move(source), asked).read(); },
-    .write = nullptr};
+    .write = [](ballast::transformer const& model, ballast::training_setting const& by) { return openrlhf_script(model, by, {}); },
+    .write_roles = openrlhf_script};
 
 }  // namespace ballast_cli

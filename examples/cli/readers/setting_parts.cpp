@@ -196,9 +196,21 @@ imported_role forward_role(setting_table const& table, std::string const& role, 
   m.spread.tensor = by.tensor;
   m.spread.data = ranks_of(table, by.gpus, by.tensor * by.stages, "the degrees of the " + role + " model");
   m.spread.zero = by.sharded && m.spread.data > 1 ? 3 : 0;
+  m.kernels.instances = by.replicas;
+  if (model.experts > 0) {
+    m.expert = by.expert;
+    m.expert_tensor = by.expert_tensor;
+    m.spread.sequence_parallel = by.tensor > 1 && by.expert > 1;
+  }
   m.framework = ballast::framework_named("eager");
   m.language.what = ballast::trained::none;
   require_suits(table, out.of);
+  return out;
+}
+
+std::int64_t greatest_node(std::int64_t gpus) {
+  auto out = (std::min)(gpus, std::int64_t{8});
+  while (gpus % out != 0) --out;
   return out;
 }
 

@@ -39,11 +39,16 @@ void set_fsdp(imported_setting& out);
 /// A model that is only computed forward in 16 bits, over `gpus` devices that are as many of one group as degrees.
 struct forward_model {
   std::int64_t gpus = 1, tensor = 1, stages = 1;
-  bool sharded = false;  ///< whether data-parallel ranks share the parameters
-  bool resident = true;  ///< whether its parameters stay on the devices while the first model trains
+  std::int64_t expert = 1, expert_tensor = 0;  ///< as in `model_setting`; experts are on every rank if `expert` is 1
+  std::int64_t replicas = 1;                   ///< groups of data-parallel ranks that share the parameters each for themselves
+  bool sharded = false;                        ///< whether data-parallel ranks share the parameters
+  bool resident = true;                        ///< whether its parameters stay on the devices while the first model trains
 };
 /// Throws bad_input, naming the file, unless the degrees divide the devices.
 [[nodiscard]] imported_role forward_role(setting_table const& table, std::string const& role, ballast::transformer const& model,
                                          forward_model const& by);
+
+/// Devices of a node where a setting is written: the most that divide `gpus`, up to 8.
+[[nodiscard]] std::int64_t greatest_node(std::int64_t gpus);
 
 }  // namespace ballast_cli

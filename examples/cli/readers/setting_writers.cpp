@@ -207,7 +207,7 @@ void take_framework(imported_setting const& from, imported_setting& to) {
     by.sequence -= words.answer;
     not_said.push_back(sentence("how much of a sequence is the answer: ", words.answer, " tokens are assumed"));
   }
-  auto exported = to.write(of.model, by);
+  auto exported = to.write_roles != nullptr && !of.roles.empty() ? to.write_roles(of.model, by, of.roles) : to.write(of.model, by);
   auto& text = out.written.text = std::move(exported.text);
   if (words.from.empty())
     text.insert(0, words.to);

@@ -105,7 +105,7 @@ struct kernel_setting {
   bool loader_mask = false;      ///< the data loader makes an attention mask of one byte for each pair
   bool large_cublas = false;     ///< `CUBLAS_WORKSPACE_CONFIG=:4096:8` on a device before Hopper, which has such workspaces anyway
   std::int64_t deferred = 0;     ///< `--defer-embedding-wgrad-compute`: micro-batches whose gradients of the head wait; 0: none
-  std::int64_t instances = 1;    ///< `--num-distributed-optimizer-instances`: a divisor of the data-parallel degree
+  std::int64_t instances = 1;    ///< `--num-distributed-optimizer-instances`, or FSDP's replicas: a divisor of the data-parallel degree
   std::int64_t value = 2;        ///< bytes of a value that is computed, of PyTorch too: 2, or 4 in float32
   // of eager and compiled PyTorch alone
   bool repeated_keys = false;        ///< keys and values are repeated to all query heads in front of attention, as torchtune does

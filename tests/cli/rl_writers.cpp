@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+
+#include <ballast/cost/presets.hpp>
+#include <ballast/plan/judge_setting.hpp>
+
+#include "settings.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Settings of verl and OpenRLHF: what they say beyond degrees, and what is written and read back.
+
+namespace test_cli_rl_writers {
+
+namespace {
+
+using namespace ballast_cli;
+using ballast::head_loss;
+using ballast::offload;
+using ballast::training_setting;
+using ballast_test::has_note;
+using ballast_test::refused_setting;
+using enum ballast::recompute_setting::kind;
+
+setting_request request(std::optional<std::int64_t> gpus = {}) {
+  setting_request out;
+  out.gpus = gpus;
+  out.find_model = [](std::string const& name) -> std::optional<known_model> {
+    if (name == "Qwen/Qwen2.5-7B") return known_model{ballast::transformer_preset("qwen2.5-7b")};
+    if (name == "Qwen/Qwen3-30B-A3B") return known_model{ballast::transformer_preset("qwen3-30b-a3b")};
+    return std::nullopt;
+  };
+  return out;
+}
+imported_setting read(std::string const& text, setting_request const& asked = request(), std::string const& name = "run.sh") {
+  return read_framework_setting(text, name, asked);
+}
+imported_role const* role_of(imported_setting const& of, std::string_view name) {
+  auto const at = std::find_if(of.roles.begin(), of.roles.end(), [&](auto const& role) { return role.role == name; });
+  return at == of.roles.end() ? nullptr : &*at;
+}
+std::int64_t states_of(imported_setting const& of) {
+  auto by = of.setting;
+  by.pipeline.memory = std::int64_t{1} << 50;
+  std::int64_t most = 0;
+  for (auto const& m : judge_setting(of.model, by, ballast::cluster{}).memory) most = (std::max)(most, m.state);
+  return most;
+}
+
+std::string const actor = "actor_rollout_ref.actor.", model = "actor_rollout_ref.model.";
+std::string const ppo =
+    "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1536 " + model +
+    "path=Qwen/Qwen2.5-7B " + actor + "ppo_mini_batch_size=64 actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 trainer.nnodes=1 " +
+    actor + "use_kl_loss=True ";
+std::string const fsdp = ppo + actor + "ppo_micro_batch_size_per_gpu=4 ";
+std::string const megatron = ppo + "model_engine=megatron " + actor + "strategy=megatron " + actor + "ppo_micro_batch_size_per_gpu=4 " +
+                             actor + "megatron.tensor_model_parallel_size=2 ";
+
+}  // namespace
+
+TEST_CASE("rl_writers: verl shards states within groups of fsdp_size") {
+  auto const whole = read(fsdp), groups = read(fsdp + actor + "fsdp_config.fsdp_size=2"),
+             alone = read(fsdp + actor + "fsdp_config.fsdp_size=1");
+  CHECK((whole.setting.model.kernels.instances == 1 && groups.setting.model.kernels.instances == 4));
+  CHECK((groups.setting.model.spread.zero == 3 && groups.setting.model.spread.data == 8));
+  auto const all = states_of(whole);
+  CHECK((states_of(groups) >= 4 * all - 64 && states_of(groups) <= 4 * all + 64));  // each rounded up
+  CHECK((states_of(alone) >= 8 * all - 64 && states_of(alone) <= 8 * all + 64));
+  REQUIRE(role_of(groups, "reference") != nullptr);
+  CHECK(role_of(groups, "reference")->of.setting.model.kernels.instances == 4);  // the same mesh
+  CHECK(!role_of(groups, "reference")->resident);                                // verl keeps it in host memory
+  CHECK(refused_setting(fsdp + actor + "fsdp_config.fsdp_size=3", "run.sh", request()).find("does not divide the 8 devices") !=
+        std::string::npos);
+}
+
+TEST_CASE("rl_writers: adapters, fused kernels and 8-bit moments of verl") {
+  auto const adapted = read(megatron + model + "lora.rank=32");
+  CHECK((adapted.setting.model.language.what == ballast::trained::low_rank && adapted.setting.model.language.rank == 32));
+  CHECK(role_of(adapted, "reference") == nullptr);  // the actor without its adapters
+  CHECK(role_of(read(megatron), "reference") != nullptr);
+  CHECK(role_of(read(fsdp + model + "lora_rank=8"), "reference") == nullptr);
+  CHECK(read(megatron + model + "use_fused_kernels=True").setting.model.loss.how == head_loss::kind::fused);
+  CHECK(read(megatron).setting.model.loss.how == head_loss::kind::plain);
+  CHECK(read(fsdp).setting.model.loss.how == head_loss::kind::in_place);
+  CHECK(read(fsdp + actor + "entropy_coeff=0.01").setting.model.loss.how == head_loss::kind::sixteen_bits);
+  auto const critic = read(fsdp + "algorithm.adv_estimator=gae critic.model.lora_rank=16 critic.ppo_micro_batch_size_per_gpu=4");
+  REQUIRE(role_of(critic, "critic") != nullptr);
+  CHECK(role_of(critic, "critic")->of.setting.model.language.rank == 16);
+  CHECK(role_of(critic, "critic")->of.setting.model.language.what == ballast::trained::low_rank);
+  auto const eight = read(fsdp + actor + "optim.optimizer_impl=bitsandbytes.optim " + actor + "optim.optimizer=AdamW8bit");
+  CHECK((eight.setting.model.optimizer.moments == ballast::moment_form::blocks && eight.setting.model.optimizer.state.optimizer == 2));
+  auto const away = read(fsdp + model + "enable_activation_offload=True");
+  CHECK((away.setting.model.kernels.offload_all && away.setting.recompute.what == uniform));
+  auto const tiles = model + "tiled_mlp.enabled=True ";
+  CHECK(refused_setting(fsdp + tiles, "run.sh", request()).find("is for strategy fsdp2") != std::string::npos);
+  CHECK(has_note(read(fsdp + tiles + actor + "strategy=fsdp2"), "tiled_mlp"));
+  CHECK(read(fsdp + tiles + actor + "strategy=fsdp2 " + model + "enable_gradient_checkpointing=False").setting.recompute.what == modules);
+}
+
+TEST_CASE("rl_writers: batches of verl") {
+  auto const refused = [](std::string const& rest) { return refused_setting(ppo + rest, "run.sh", request()); };
+  CHECK(refused(actor + "ppo_micro_batch_size_per_gpu=5").find("32 of each, no multiple of micro-batches of 5") != std::string::npos);
+  CHECK(refused(actor + "ppo_micro_batch_size=4").find("is below the 8 data-parallel ranks") != std::string::npos);
+  CHECK(refused(actor + "ppo_mini_batch_size=1 " + actor + "ppo_micro_batch_size_per_gpu=1").find("are fewer than the 8") !=
+        std::string::npos);
+  auto const of_tokens = [](std::string const& most) {
+    return ppo + actor + "use_dynamic_bsz=True " + actor + "ppo_max_token_len_per_gpu=" + most + " ";
+  };
+  // 32 sequences of up to 2,048 tokens of a rank
+  auto const even = read(of_tokens("8192")).setting;
+  CHECK((even.sequence == 8192 && even.micro_batch == 1 && even.micro_batches == 8));
+  auto const uneven = read(of_tokens("3000")).setting;  // 22 micro-batches, of which the largest has two sequences
+  CHECK((uneven.sequence == 4096 && uneven.micro_batches == 22));
+  auto const few = read(of_tokens("131072")).setting;  // more than there is
+  CHECK((few.sequence == 65536 && few.micro_batches == 1));
+  CHECK(refused_setting(of_tokens("1024"), "run.sh", request()).find("below the longest sequence, 2048 tokens") != std::string::npos);
+  auto const shared = read(of_tokens("1024") + actor + "ulysses_sequence_parallel_size=2").setting;
+  CHECK((shared.sequence == 2048 && shared.model.spread.context == 2));
+  // devices that the trainer's keys say come before those that are visible
+  CHECK(read("export CUDA_VISIBLE_DEVICES=0,1\n" + fsdp).setting.gpus() == 8);
+  CHECK(refused_setting("python3 -m verl.trainer.main_generation data.path=a model.path=Qwen/Qwen2.5-7B\n", "run.sh", request(8))
+            .find("makes no training step") != std::string::npos);
+  auto const supervised = "torchrun --nproc_per_node=8 -m verl.trainer.sft_trainer model.path=Qwen/Qwen2.5-7B data.max_length=2048 ";
+  CHECK(read(supervised + std::string("data.train_batch_size=64\n")).setting.sequence == 8192);  // batches of tokens by default
+  auto const rows = read(supervised + std::string("data.use_dynamic_bsz=False data.micro_batch_size_per_gpu=2 data.train_batch_size=64\n"));
+  CHECK((rows.setting.sequence == 2048 && rows.setting.micro_batch == 2 && rows.setting.micro_batches == 4));
+}
+
+TEST_CASE("rl_writers: degrees of each model of verl, in YAML") {
+  auto const of = read(
+      "actor_rollout_ref:\n  model:\n    path: Qwen/Qwen3-30B-A3B\n  actor:\n    strategy: megatron\n    ppo_mini_batch_size: 64\n"
+      "    ppo_micro_batch_size_per_gpu: 1\n    use_kl_loss: true\n    megatron:\n      tensor_model_parallel_size: 2\n"
+      "      pipeline_model_parallel_size: 2\n      expert_model_parallel_size: 4\n      expert_tensor_parallel_size: 1\n  ref:\n"
+      "    megatron:\n      tensor_model_parallel_size: 4\n      expert_model_parallel_size: 8\n  rollout:\n"
+      "    tensor_model_parallel_size: 8\ncritic:\n  strategy: megatron\n  megatron:\n    tensor_model_parallel_size: 2\n"
+      "    expert_model_parallel_size: 16\n    expert_tensor_parallel_size: 1\ntrainer:\n  nnodes: 2\n  n_gpus_per_node: 8\n",
+      request(), "ppo.yaml");
+  CHECK((of.setting.model.spread.tensor == 2 && of.setting.pipeline.stages == 2 && of.setting.model.expert == 4));
+  CHECK(!of.setting.model.kernels.loader_mask);
+  auto const& reference = role_of(of, "reference")->of.setting;
+  CHECK((reference.model.spread.tensor == 4 && reference.pipeline.stages == 2 && reference.model.expert == 8));
+  auto const& critic = role_of(of, "critic")->of.setting;
+  CHECK((critic.model.spread.tensor == 2 && critic.pipeline.stages == 1 && critic.model.expert == 16));
+  CHECK(role_of(of, "rollout")->of.setting.model.spread.tensor == 8);
+  // experts are shared: the reference holds less than where each rank had all
+  auto everywhere = role_of(of, "reference")->of;
+  everywhere.setting.model.expert = 1;
+  everywhere.setting.model.expert_tensor = 1;
+  CHECK(2 * states_of(role_of(of, "reference")->of) < states_of(everywhere));
+}
+
+TEST_CASE("rl_writers: OpenRLHF's dynamic batches, Muon and older flags") {
+  std::string const base =
+      "python3 -m openrlhf.cli.train_ppo_ray --actor.num_nodes 1 --actor.num_gpus_per_node 8 --vllm.num_engines 8 --train.colocate_all "
+      "--actor.model_name_or_path Qwen/Qwen2.5-7B --reward.remote_url http://x --algo.advantage.estimator group_norm --train.batch_size 64 "
+      "--ds.zero_stage 3 --vllm.enable_sleep ";
+  std::string const dynamic = base + "--train.dynamic_batch_enable --train.max_tokens_per_gpu ";
+  auto const longer = read(dynamic + "16192 --data.max_len 74240 --ds.ring_attn_size 2\n").setting;  // a sample is a micro-batch by itself
+  CHECK((longer.sequence == 74240 && longer.micro_batch == 1 && longer.micro_batches == 16 && longer.model.spread.context == 2));
+  auto const several = read(dynamic + "10000 --data.max_len 3000\n").setting;  // three to a micro-batch
+  CHECK((several.sequence == 10000 && several.micro_batches == 3));
+  auto const tensor = read(dynamic + "5000 --data.max_len 3000 --ds.tensor_parallel_size 2\n").setting;
+  CHECK((tensor.sequence == 10000 && tensor.micro_batches == 6));
+  auto const muon = read(base + "--actor.optim muon\n");
+  CHECK(muon.setting.model.optimizer.moments == ballast::moment_form::matrices);
+  CHECK((muon.setting.model.optimizer.state.gradient == 2 && muon.setting.model.optimizer.state.optimizer == 8));
+  CHECK((!muon.setting.model.kernels.stream_pools && muon.setting.model.loss.how == head_loss::kind::sixteen_bits));
+  auto const critic = read(base + "--actor.optim muon --algo.advantage.estimator gae\n");
+  REQUIRE(role_of(critic, "critic") != nullptr);
+  CHECK(role_of(critic, "critic")->of.setting.model.optimizer == ballast::optimizer_named("adam-bf16-gradients"));
+  CHECK(role_of(read(base), "rollout") != nullptr);
+  CHECK(role_of(read(base + "--train.async_enable\n"), "rollout") == nullptr);  // only the engines of DeepSpeed share devices
+  std::string const old =
+      "deepspeed --module openrlhf.cli.train_sft --pretrain Qwen/Qwen2.5-7B --max_len 2048 --train_batch_size 64 --micro_train_batch_size "
+      "2 "
+      "--zero_stage 2 ";
+  CHECK(has_note(read(old, request(8)), "--flash_attn"));
+  CHECK(!has_note(read(old + "--flash_attn\n", request(8)), "--flash_attn"));
+  CHECK(!has_note(read(old + "--packing_samples\n", request(8)), "--flash_attn"));
+  auto const adapters = read(old + "--flash_attn --lora_rank 16 --target_modules q_proj v_proj --adam_offload\n", request(8)).setting.model;
+  CHECK((adapters.language.rank == 16 && adapters.language.matrices == ballast::adapted_matrices::queries_and_values));
+  CHECK(adapters.moved == offload::gradients);
+  CHECK(refused_setting(old + "--train.batch_sizes 3 --flash_attn\n", "run.sh", request(8)) != "accepted");
+}
+
+namespace {
+
+/// Random settings of PyTorch, or of Megatron-Core, of which many can be said.
+training_setting drawn(std::uint64_t seed, bool core, bool experts) {
+  auto draw = [state = seed * 0x9e3779b97f4a7c15U + 1](std::uint64_t n) mutable {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::int64_t>((state >> 33) % n);
+  };
+  training_setting by;
+  auto& m = by.model;
+  m.framework = ballast::framework_named(core ? "megatron" : "eager");
+  auto const context = std::int64_t{1} << (draw(3) == 0 ? 1 : 0), tensor = core || draw(3) == 0 ? std::int64_t{1} << draw(2) : 1;
+  m.spread = {.tensor = tensor, .context = context, .data = context << draw(4), .sequence_parallel = core && tensor > 1};
+  m.spread.zero = static_cast<int>(core ? draw(2) : m.spread.data == 1 ? 0 : draw(4));
+  if (!core && context > 1) m.method = static_cast<ballast::context_method>(draw(2));
+  by.pipeline.stages = core ? std::uint64_t{1} << draw(3) : 1;
+  if (core && by.pipeline.stages > 1 && draw(2) == 0) by.pipeline.schedule = ballast::interleaved_schedule{.chunks = 2};
+  if (core && experts && tensor * m.spread.data % 4 == 0) m.expert = 4, m.expert_tensor = 1;
+  if (core && experts && m.expert == 1) m.expert_tensor = tensor;
+  constexpr std::string_view states[] = {"adam-fp32", "adam-bf16", "adam-bf16-gradients", "adam"};
+  m.optimizer = ballast::optimizer_named(core ? "adam" : states[draw(4)]);
+  if (draw(3) == 0) m.moved = static_cast<offload>(draw(4));
+  by.sequence = 256 * (1 + draw(32));
+  by.micro_batch = 1 + draw(3);
+  by.micro_batches = static_cast<std::int64_t>(by.pipeline.stages) * (1 + draw(16));
+  using enum head_loss::kind;
+  constexpr head_loss::kind losses[] = {fused, in_place, sixteen_bits, returned};
+  m.loss.how = core ? (draw(2) == 0 ? fused : plain) : losses[draw(4)];
+  if (!core && draw(5) == 0) m.attention = ballast::attention_kernel::stored_scores;
+  if (draw(3) == 0) m.language = {.what = ballast::trained::low_rank, .rank = 1 + draw(64), .quantised = !core && draw(3) == 0};
+  if (m.language.what == ballast::trained::low_rank && !core && draw(3) == 0)
+    m.language.matrices = ballast::adapted_matrices::queries_and_values;
+  by.recompute.what = draw(2) == 0 ? uniform : none;
+  if (core && draw(3) == 0) by.recompute = {.what = block, .layers = 1 + draw(3)};
+  if (core && draw(4) == 0)
+    by.recompute = {.what = modules, .modules = {ballast::recompute_module::core_attention, ballast::recompute_module::mlp}};
+  if (!core && draw(4) == 0) by.recompute = {.what = modules, .modules = {ballast::recompute_module::mlp}};
+  m.kernels = {};
+  m.kernels.flash = core;
+  if (!core) m.kernels.offload_all = draw(4) == 0;
+  if (!core && m.spread.zero == 3 && m.spread.data % 2 == 0) m.kernels.instances = 1 + draw(2);
+  return by;
+}
+
+imported_role role(std::string name, std::int64_t gpus, std::int64_t tensor, bool resident, bool sharded) {
+  imported_role out{.role = name, .of = {}, .resident = resident};
+  out.of.framework = name;
+  out.of.model = ballast::transformer_preset("qwen2.5-7b");
+  out.of.setting.model.spread = {.tensor = tensor, .data = gpus / tensor, .zero = sharded ? 3 : 0};
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("rl_writers: what is written is read as the same setting") {
+  struct {
+    framework_format const& format;
+    bool core, experts;
+    char const* file;
+  } const kinds[] = {{verl_format, false, false, "a.yaml"},
+                     {verl_format, true, false, "a.yaml"},
+                     {verl_format, true, true, "a.yaml"},
+                     {openrlhf_format, false, false, "a.sh"}};
+  for (auto const& [format, core, experts, file] : kinds) {
+    auto const& shape = ballast::transformer_preset(experts ? "qwen3-30b-a3b" : "qwen2.5-7b");
+    int same = 0;
+    for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+      auto const by = drawn(seed, core, experts);
+      if (by.gpus() % by.model.spread.tensor != 0) continue;
+      auto const roles = seed % 3 == 0   ? std::vector<imported_role>{}
+                         : seed % 3 == 1 ? std::vector{role("rollout", by.gpus(), by.model.spread.tensor, false, false)}
+                                         : std::vector{role("rollout", by.gpus(), 1, true, false),
+                                                       role("reference", by.gpus(), by.model.spread.tensor, core && seed % 2 == 0, true),
+                                                       role("critic", by.gpus(), by.model.spread.tensor, seed % 2 == 0, true)};
+      auto const written = roles.empty() ? format.write(shape, by) : format.write_roles(shape, by, roles);
+      if (!written.without.empty()) continue;
+      CAPTURE(format.name, core, experts, seed, written.text);
+      auto back = read(written.text, {.model = shape}, file);
+      CHECK(back.framework == format.name);
+      CHECK((back.passed.doubtful.empty() && back.passed.unknown.empty()));
+      back.setting.boundaries = by.boundaries;
+      auto const pools = by.model.kernels;  // what a framework tells its kernels is its own, but for these
+      CHECK((back.setting.model.kernels.instances == pools.instances && back.setting.model.kernels.offload_all == pools.offload_all));
+      back.setting.model.kernels = pools;
+      back.setting.model.optimizer.rank = by.model.optimizer.rank;
+      CHECK(back.setting == by);
+      CHECK(back.roles.size() +
+                (format.name == "verl" && by.model.language.what == ballast::trained::low_rank && roles.size() == 3 ? 1 : 0) ==
+            roles.size());
+      for (auto const& of : roles) {
+        auto const* const found = role_of(back, of.role);
+        if (found == nullptr) continue;  // a model with adapters is its own reference
+        CHECK((found->resident == of.resident || (format.name == "verl" && !core && of.role == "reference")));
+        if (of.role == "rollout" || core) CHECK(found->of.setting.model.spread.tensor == of.of.setting.model.spread.tensor);
+      }
+      ++same;
+    }
+    CAPTURE(format.name, core, experts);
+    CHECK(same >= 100);
+  }
+}
+
+TEST_CASE("rl_writers: YAML of verl's PPO, whole") {
+  training_setting by;
+  by.model.framework = ballast::framework_named("eager");
+  by.model.spread = {.data = 16, .zero = 3};
+  by.model.optimizer = ballast::optimizer_named("adam-fp32");
+  by.model.loss.how = head_loss::kind::in_place;
+  by.recompute.what = uniform;
+  by.sequence = 2048;
+  by.micro_batch = 2;
+  by.micro_batches = 8;
+  auto const out = verl_format.write_roles(ballast::transformer_preset("qwen2.5-7b"), by, {role("rollout", 16, 2, false, false)});
+  CHECK(out.without.empty());
+  CHECK(out.text ==
+        "defaults:\n  - ppo_trainer\n  - _self_\nhydra:\n  searchpath:\n    - pkg://verl.trainer.config\nactor_rollout_ref:\n  model:\n"
+        "    path: NAME  # of the model\n    enable_gradient_checkpointing: true\n  actor:\n    ppo_mini_batch_size: 32\n"
+        "    use_dynamic_bsz: false\n    ppo_micro_batch_size_per_gpu: 2\n    use_kl_loss: false\n    strategy: fsdp2\n    fsdp_config:\n"
+        "      model_dtype: fp32\n  rollout:\n    n: 8\n    name: vllm\n    free_cache_engine: true\n    tensor_model_parallel_size: 2\n"
+        "algorithm:\n  adv_estimator: grpo\ndata:\n  max_prompt_length: 512\n  max_response_length: 1536\n  train_batch_size: 32\n"
+        "trainer:\n  n_gpus_per_node: 8\n  nnodes: 2\n");
+}
+
+}  // namespace test_cli_rl_writers
