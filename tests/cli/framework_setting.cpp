@@ -35,67 +35,13 @@ using enum ballast::recompute_setting::kind;
 imported_setting read(std::string const& text, std::string const& name, setting_request const& asked = {}) {
   return read_framework_setting(text, name, asked);
 }
+using ballast_test::drawn_core_kernels;
+using ballast_test::drawn_core_setting;
 using ballast_test::has_note;
 using ballast_test::refused_setting;
 
 bool nothing_passed(imported_setting const& of) {
   return of.passed.harmless.empty() && of.passed.doubtful.empty() && of.passed.unknown.empty();
-}
-
-/// A setting that draws everything that frameworks can say, and some that they cannot.
-training_setting drawn(std::uint64_t seed, ballast::transformer const& model) {
-  auto draw = [state = seed * 0x9e3779b97f4a7c15U + 1](std::uint64_t n) mutable {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::int64_t>((state >> 33) % n);
-  };
-  training_setting by;
-  auto const tensor = std::int64_t{1} << draw(3), context = std::int64_t{1} << draw(2);
-  by.model.spread = {.tensor = tensor, .context = context, .data = context << draw(4), .sequence_parallel = tensor > 1 && draw(4) > 0};
-  by.model.spread.zero = static_cast<int>(draw(4));
-  if (context > 1) by.model.method = static_cast<ballast::context_method>(draw(2));
-  by.model.optimizer = ballast::optimizers[static_cast<std::size_t>(draw(3) == 0 ? draw(ballast::optimizers.size()) : draw(2))];
-  by.model.moved = static_cast<ballast::offload>(draw(3) == 0 ? draw(4) : 0);
-  by.model.loss.how = draw(4) == 0 ? ballast::head_loss::kind::fused : ballast::head_loss::kind::plain;
-  by.model.attention = static_cast<ballast::attention_kernel>(draw(5) == 0 ? 1 : 0);
-  if (draw(6) == 0) by.model.language = {.what = ballast::trained::low_rank, .rank = 1 + draw(64)};
-  if (model.experts > 0) {
-    by.model.expert = by.model.spread.data >= 4 && (tensor == 1 || by.model.spread.sequence_parallel) && draw(2) == 0 ? 4 : 1;
-    by.model.expert_capacity = draw(2) * 1250;
-  }
-  constexpr std::string_view schedules[] = {"1f1b", "1f1b", "interleaved", "gpipe", "zbv"};
-  by.pipeline.stages = std::uint64_t{1} << draw(3);
-  if (by.pipeline.stages > 1) by.pipeline.schedule = ballast::schedule_named(schedules[draw(5)]);
-  by.recompute.what = static_cast<ballast::recompute_setting::kind>(draw(6));
-  if (by.recompute.what == modules) by.recompute.modules = ballast::module_set_named(draw(2) == 0 ? "mlp,layernorm" : "core_attn");
-  if (by.recompute.what == block || by.recompute.what == uniform || by.recompute.what == alternate) by.recompute.layers = 1 + draw(3);
-  by.sequence = 256 * (1 + draw(32));
-  by.micro_batch = 1 + draw(3);
-  by.micro_batches = 1 + draw(32);
-  auto cuts = boundaries_of(by, model);
-  if (cuts.size() > 2 && draw(2) == 0) ++cuts[1];
-  by.boundaries = cuts;
-  return by;
-}
-
-/// Kernels as Megatron-LM's flags and those of ms-swift can say them.
-ballast::kernel_setting drawn_kernels(std::uint64_t seed, ballast::model_setting const& by) {
-  auto draw = [state = seed * 0x9e3779b97f4a7c15U + 7](std::uint64_t n) mutable {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::int64_t>((state >> 33) % n);
-  };
-  ballast::kernel_setting k;
-  auto const stored = by.attention == ballast::attention_kernel::stored_scores;
-  k.engine = !stored || draw(2) == 0;
-  k.flash = !stored && draw(3) == 0;
-  k.float_softmax = !k.engine && draw(2) == 0;
-  for (auto* const flag : {&k.hidden_dropout, &k.attention_dropout, &k.fused_activation, &k.fp8, &k.grouped_gemm, &k.tensor_overlap,
-                           &k.expert_overlap, &k.dummy_gradients, &k.loader_mask})
-    *flag = draw(2) == 0;
-  k.deferred = draw(2) * 3;
-  if (by.spread.zero > 0 && by.spread.data % 2 == 0) k.instances = 1 + draw(2);
-  k.moved.bits = static_cast<std::uint8_t>(draw(4) == 0 ? draw(128) : 0);
-  if (by.optimizer.name == "adam-fp32") k.value = 4;
-  return k;
 }
 
 std::int64_t most_bytes(imported_setting const& of) {
@@ -124,9 +70,9 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
     for (auto const* model_name : {"llama-3.1-8b", "qwen3-30b-a3b"}) {
       auto const& model = transformer_preset(model_name);
       for (std::uint64_t seed = 0; seed < 6000; ++seed) {
-        auto by = drawn(seed, model);
+        auto by = drawn_core_setting(seed, model);
         by.model.framework = ballast::framework_named(framework.hugging_face ? "eager" : "megatron");
-        if (!framework.hugging_face) by.model.kernels = drawn_kernels(seed, by.model);
+        if (!framework.hugging_face) by.model.kernels = drawn_core_kernels(seed, by.model);
         if (framework.hugging_face && by.model.optimizer.name == "adam-fp32") by.model.kernels.value = 4;
         if (!framework.hugging_face && model.experts > 0) by.model.expert_tensor = by.model.spread.tensor > 1 && seed % 2 == 0 ? 2 : 1;
         if (framework.write == torchtitan_format.write) {

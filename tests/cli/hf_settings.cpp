@@ -25,7 +25,6 @@ using ballast::head_loss;
 using ballast::offload;
 using ballast::parallelism;
 using ballast::trained;
-using ballast::training_setting;
 using ballast::transformer_preset;
 using enum ballast::recompute_setting::kind;
 
@@ -56,72 +55,7 @@ std::string const zero3 =
     R"({"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": "auto"},
         "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "stage3_max_live_parameters": 1e9}})";
 
-/// A setting that draws what trainers of Hugging Face and those beside them say, and some that they cannot.
-training_setting drawn(std::uint64_t seed) {
-  auto draw = [state = seed * 0x9e3779b97f4a7c15U + 1](std::uint64_t n) mutable {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::int64_t>((state >> 33) % n);
-  };
-  training_setting by;
-  auto& m = by.model;
-  m.framework = ballast::framework_named("eager");
-  auto const tensor = draw(3) == 0 ? 2 : 1, context = draw(3) == 0 ? 2 : 1;
-  m.spread = {.tensor = tensor, .context = context, .data = context << draw(4)};
-  m.spread.zero = static_cast<int>(draw(2) == 0 ? 3 : draw(4));
-  if (context > 1) m.method = static_cast<ballast::context_method>(draw(2));
-  constexpr std::string_view states[] = {"adam-fp32", "adam-bf16", "adam-bf16-gradients", "adam"};
-  m.optimizer = ballast::optimizer_named(states[draw(4)]);
-  if (draw(4) == 0) m.moved = static_cast<offload>(draw(4));
-  by.sequence = 256 * (1 + draw(32));
-  by.micro_batch = 1 + draw(3);
-  by.micro_batches = 1 + draw(32);
-  m.loss.how = draw(3) == 0 ? head_loss::kind::fused : draw(2) == 0 ? head_loss::kind::returned : head_loss::kind::chunked;
-  if (m.loss.how == head_loss::kind::chunked) m.loss.chunks = draw(2) == 0 ? 8 : (by.micro_batch * by.sequence + 127) / 128;
-  m.attention = static_cast<ballast::attention_kernel>(draw(5) == 0 ? 1 : 0);
-  if (draw(3) == 0) m.language = {.what = trained::low_rank, .rank = 1 + draw(64), .quantised = draw(2) == 0};
-  if (draw(4) == 0) m.language.matrices = ballast::adapted_matrices::queries_and_values;
-  if (draw(2) == 0) by.recompute.what = uniform;
-  if (m.optimizer.name == "adam-fp32" && draw(2) == 0) m.kernels.value = 4;
-  return by;
-}
-
 }  // namespace
-
-TEST_CASE("hf_settings: what is exported is imported as the same setting and the same plan") {
-  auto const& model = transformer_preset("llama-3.1-8b");
-  for (auto const* const word : {"llamafactory", "axolotl", "trl", "accelerate", "torchtune", "litgpt"}) {
-    auto const& format = framework_named("--write", word);
-    REQUIRE(format.write != nullptr);
-    int same = 0, floats = 0;
-    for (std::uint64_t seed = 0; seed < 6000; ++seed) {
-      auto by = drawn(seed);
-      if (by.model.language.what != trained::low_rank) by.model.language = {};
-      auto exported = format.write(model, by);
-      std::erase(exported.without, "micro-batches, which the program is told");
-      if (!exported.without.empty()) continue;
-      CAPTURE(word, seed, exported.text);
-      setting_request asked{.model = model, .gpus = by.gpus()};
-      if (format.name == "accelerate") {
-        asked.sequence = by.sequence;
-        asked.micro_batch = by.micro_batch;
-        asked.micro_batches = by.micro_batches;
-      }
-      auto back = read(exported.text, "a.yaml", asked);
-      CHECK(back.framework == format.name);
-      CHECK(all_known(back));
-      // what a framework holds adapters in, and the rank of a projection that nothing has, are its own
-      CHECK(back.setting.model.kernels.value == by.model.kernels.value);
-      floats += by.model.kernels.value > 2 ? 1 : 0;
-      back.setting.model.kernels = by.model.kernels;
-      back.setting.model.optimizer.rank = by.model.optimizer.rank;
-      CHECK(back.setting == by);
-      if (++same % 16 == 0) CHECK(judge_setting(model, by, {}).memory == judge_setting(back.model, back.setting, {}).memory);
-    }
-    CAPTURE(word);
-    CHECK(same >= 20);
-    CHECK((floats > 0) == (format.word != "axolotl"));  // axolotl loads 16 bits where it computes in them
-  }
-}
 
 TEST_CASE("hf_settings: LLaMA-Factory") {
   std::string const lora =

@@ -55,7 +55,7 @@ void add_check(CLI::App& app, std::string const& command_line) {
             "share of the device's peak that all work reaches; without it, kernels are timed one by one");
   command.add_option("--report", arguments->report, "file for a page with figures and pictures");
   command.add_option("--write", arguments->write,
-                     "print the fastest setting found that this framework can say, as its file, and nothing else");
+                     "print the fastest setting found that this framework can say, as its file; with --json, in a field of the object");
   command.add_flag("--strict", arguments->strict, "exit with 4 if a key is not known on which the memory may depend");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments, &command] {

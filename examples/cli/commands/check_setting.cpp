@@ -10,6 +10,7 @@
 #include "readers/framework_setting.hpp"
 #include "readers/lengths.hpp"
 #include "readers/preset_names.hpp"
+#include "readers/setting_writers.hpp"
 #include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/page.hpp"
@@ -28,6 +29,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace ballast_cli {
 
@@ -56,8 +58,9 @@ namespace {
 }
 
 /// With a framework to write for, many of the fastest settings: not all can be said there.
-[[nodiscard]] judged_setting judge_file(check_arguments const& arguments) {
-  auto const keep = arguments.write.empty() ? std::size_t{1} : std::size_t{256};
+[[nodiscard]] judged_setting judge_file(check_arguments const& arguments, framework_format const* write,
+                                        std::optional<written_space>& space) {
+  auto const keep = write == nullptr ? std::size_t{1} : std::size_t{256};
   auto const& file = arguments.input.files.front();
   auto const name = shown_name(file);
   auto const finished = [&](judged_setting out) {
@@ -95,9 +98,11 @@ namespace {
   if (arguments.stored) take_stored(by.model, arguments.model);
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
+  if (write != nullptr) space = space_of(*write, given);
+  auto const* const as = space ? &*space : nullptr;
   if (arguments.input.files.size() == 1) {
     auto const full = full_step_of(by);
-    return finished(judge(std::move(given), arguments.on, full.steps, full.packs, keep));
+    return finished(judge(std::move(given), arguments.on, full.steps, full.packs, keep, as));
   }
   auto rest = arguments.input;
   rest.files.erase(rest.files.begin());
@@ -114,19 +119,7 @@ namespace {
   sample_lengths const samples(rest, "check", options.steps.capacity, options.oversize);
   auto const data = ballast::plan_data(samples.view(), options, given.model);
   auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return finished(judge(std::move(given), arguments.on, data.steps, packs, keep));
-}
-
-}  // namespace
-
-namespace {
-
-/// The words of the frameworks whose settings are written.
-[[nodiscard]] std::string written_names() {
-  std::string text;
-  for (auto const* const format : framework_formats())
-    if (format->write != nullptr) text += (text.empty() ? "" : ", ") + std::string(format->word);
-  return text;
+  return finished(judge(std::move(given), arguments.on, data.steps, packs, keep, as));
 }
 
 }  // namespace
@@ -135,30 +128,25 @@ void check_setting(check_arguments const& arguments) {
   if (arguments.limits.options.oversize == ballast::oversize::alone)
     throw bad_input("--oversize alone: is for packings; with a setting it is reject, set-aside, truncate or split");
   auto const* const format = arguments.write.empty() ? nullptr : &framework_named("--write", arguments.write);
-  if (format != nullptr && format->write == nullptr)
-    throw bad_input("--write " + arguments.write + ": settings of " + std::string(format->name) +
-                    " are read, but not written; written are those of " + written_names());
-  if (format != nullptr && arguments.json)
-    throw bad_input("--json: not with --write, which prints the file of " + std::string(format->name));
-  auto const judged = judge_file(arguments);
+  if (format != nullptr) require_written(*format);
+  std::optional<written_space> space;
+  auto const judged = judge_file(arguments, format, space);
   if (!arguments.report.empty()) replace_file(arguments.report, render_report(on_page(judged, arguments.command_line)));
+  std::optional<written_setting> written;
   if (format != nullptr) {
-    auto const with_roles = !judged.roles.empty() && format->write_roles != nullptr;
-    std::optional<ballast::exported_setting> best;
-    for (auto const& ranked : judged.best.ranked) {  // the fastest that the framework can say
-      if (best && best->without.empty()) break;
-      auto const by = setting_of(ranked.plan, judged.given.model, ranked.setting);
-      auto out = with_roles ? format->write_roles(judged.given.model, by, judged.given.roles) : format->write(judged.given.model, by);
-      if (!best || out.without.size() < best->without.size()) best = std::move(out);
-    }
-    if (!best) throw no_plan(judged.file + ": no setting fits the memory, so none is written");
-    if (!judged.roles.empty() && !with_roles) best->without.push_back("other models on the same devices, so the kind of training");
-    for (auto const& lost : best->without)
+    std::vector<ballast::training_setting> ranked;
+    for (auto const& one : judged.best.ranked) ranked.push_back(setting_of(one.plan, judged.given.model, one.setting));
+    if (ranked.empty()) throw no_plan(judged.file + ": no setting fits the memory, so none is written");
+    written = write_best(*format, judged.given, *space, ranked);
+    for (auto const& lost : written->not_said)
       (void)std::fprintf(stderr, "Not said by %s: %s.\n", std::string(format->name).c_str(), lost.c_str());
-    auto const& out = *best;
-    write_standard_output(out.text + (out.text.ends_with('\n') ? "" : "\n"));
-  } else if (arguments.json) {
-    print_json(to_json(judged));
+  }
+  if (arguments.json) {
+    auto json = to_json(judged);
+    if (written) json["written"] = {{"framework", format->name}, {"text", written->text}, {"not_said", written->not_said}};
+    print_json(json);
+  } else if (written) {
+    write_standard_output(written->text);
   } else {
     write_standard_output(in_words(judged));
   }

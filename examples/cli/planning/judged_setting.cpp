@@ -178,7 +178,7 @@ namespace {
 }  // namespace
 
 judged_setting judge(imported_setting given, model_on_device const& devices, ballast::batching<> const& steps,
-                     std::vector<ballast::batch_shape> const& packs, std::size_t keep) {
+                     std::vector<ballast::batch_shape> const& packs, std::size_t keep, written_space const* as) {
   auto const on = cluster_for(given, devices);
   judged_setting out{.file = {},
                      .device = std::string(on.device.name),
@@ -206,10 +206,17 @@ judged_setting judge(imported_setting given, model_on_device const& devices, bal
                                 .squares = ballast::divide_up(batch.squares, by.micro_batch),
                                 .tiles = 0};
   };
-  out.best = ballast::search_degrees(
-      out.given.model, {.mean = pack_of(out.judged.mean), .largest = pack_of(out.judged.largest)},
-      {.gpus = by.gpus(), .memory = by.pipeline.memory, .sequence = by.sequence, .global_batch = by.global_batch(), .keep = keep}, on,
-      by.model);
+  auto searched = as == nullptr ? out.given : as->of;
+  auto const on_searched = as == nullptr ? on : cluster_for(searched, devices);
+  auto space = as == nullptr ? ballast::search_options{} : as->space;
+  space.gpus = by.gpus();
+  space.memory = by.pipeline.memory;
+  space.sequence = by.sequence;
+  space.global_batch = by.global_batch();
+  space.keep = keep;
+  out.best = ballast::search_degrees(out.given.model, {.mean = pack_of(out.judged.mean), .largest = pack_of(out.judged.largest)}, space,
+                                     on_searched, searched.setting.model);
+  if (as != nullptr && as->other) return out;
   auto equal = ballast::full_step_of(by);  // a step as those that the search compares
   equal.packs.assign(equal.packs.size(), out.judged.mean);
   auto own = by;

@@ -3,6 +3,7 @@
 #include "planning/sample_cost.hpp"
 #include "planning/timed_step.hpp"
 #include "readers/framework_setting.hpp"
+#include "readers/setting_writers.hpp"
 #include "report/page.hpp"
 
 #include <ballast/batching/result.hpp>
@@ -45,9 +46,9 @@ struct judged_setting {
 };
 
 /// Judges a setting on its micro-batches, whatever model `devices` names. The memory of a device is in the setting. `best` has up to `keep`
-/// settings, fastest first.
+/// settings, fastest first; in the space `as` of what a framework can say, if there is one.
 [[nodiscard]] judged_setting judge(imported_setting given, model_on_device const& devices, ballast::batching<> const& steps,
-                                   std::vector<ballast::batch_shape> const& packs, std::size_t keep = 1);
+                                   std::vector<ballast::batch_shape> const& packs, std::size_t keep = 1, written_space const* as = nullptr);
 
 [[nodiscard]] nlohmann::ordered_json to_json(judged_setting const& of);
 [[nodiscard]] std::string in_words(judged_setting const& of);

@@ -155,24 +155,11 @@ namespace {
   return out;
 }
 
-[[nodiscard]] ballast::exported_setting accelerate_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
-  require_valid(by, model);
+[[nodiscard]] ballast::exported_setting accelerate_yaml(ballast::transformer const&, ballast::training_setting const& by) {
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.tensor = true, .ulysses = true, .ring = true, .stored_scores = false, .adapters = false, .floats = true});
-  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
-  auto const again = by.recompute.what != ballast::recompute_setting::kind::none;
   auto const engine = m.optimizer.name == "adam-bf16-gradients" || m.spread.zero == 1;
   auto const sharded = !engine && m.spread.zero >= 2;
-  if (again && !sharded) lack("recompute " + ballast::detail::recompute_in_words(by.recompute));
-  if (m.optimizer.name != (engine ? "adam-bf16-gradients" : "adam-fp32")) lack("optimizer " + std::string(m.optimizer.name));
-  if (m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
-  if (m.moved == ballast::offload::optimizer) lack("offload optimizer without gradients");
-  auto const fits = m.moved == ballast::offload::none || (m.moved == ballast::offload::parameters && m.spread.zero >= (engine ? 3 : 2)) ||
-                    (m.moved == ballast::offload::gradients && engine && m.spread.zero >= 1);
-  if (!fits) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
-  if (!engine && m.moved != ballast::offload::none && m.spread.zero < 2) lack("offload without shards");
-  if (by.micro_batch * by.micro_batches > 0) lack("micro-batches, which the program is told");
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("compute_environment: LOCAL_MACHINE\ndistributed_type: ", engine ? "DEEPSPEED" : sharded ? "FSDP" : "MULTI_GPU");
@@ -187,7 +174,7 @@ namespace {
   if (sharded)
     line("fsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: ", m.spread.zero == 3 ? "true" : "false",
          "\n  fsdp_offload_params: ", m.moved == ballast::offload::none ? "false" : "true",
-         "\n  fsdp_activation_checkpointing: ", again ? "true" : "false");
+         "\n  fsdp_activation_checkpointing: ", by.recompute.what != ballast::recompute_setting::kind::none ? "true" : "false");
   return out;
 }
 

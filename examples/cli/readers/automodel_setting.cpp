@@ -44,7 +44,8 @@ class automodel_importer {
     read_batches();
     read_states();
     read_stages();
-    if (recipe.find("Distillation") != recipe.npos) read_teacher();
+    out_.task = recipe.find("Distillation") != recipe.npos ? training_task::distillation : training_task::finetuning;
+    if (out_.task == training_task::distillation) read_teacher();
     in_.ignore({"recipe",
                 "recipe_owner",
                 "seed",
@@ -361,6 +362,8 @@ class automodel_importer {
   return out;
 }
 
+constexpr task_words automodel_tasks[]{{.task = training_task::finetuning}};
+
 }  // namespace
 
 constinit framework_format const automodel_format{
@@ -372,6 +375,7 @@ constinit framework_format const automodel_format{
           return (in.is("yaml") || in.is("json")) && own ? 90 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return automodel_importer(source.table, asked).read(); },
-    .write = automodel_yaml};
+    .write = automodel_yaml,
+    .tasks = automodel_tasks};
 
 }  // namespace ballast_cli

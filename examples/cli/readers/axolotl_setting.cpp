@@ -101,6 +101,10 @@ class axolotl_importer {
 
   void read_preferences() {
     auto const rl = in_.word("rl", "none");
+    out_.task = in_.flag("reward_model")                 ? training_task::reward
+                : rl != "none" && rl != "false"          ? task_named(rl)
+                : in_.has_section("pretraining_dataset") ? training_task::pretraining
+                                                         : training_task::finetuning;
     auto const pairs = rl == "dpo" || rl == "ipo" || rl == "orpo" || rl == "simpo" || rl == "dpo_norm_loss" || in_.flag("reward_model");
     if (pairs) {
       out_.setting.micro_batch *= 2;
@@ -243,21 +247,12 @@ class axolotl_importer {
   imported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting axolotl_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
-  require_valid(by, model);
+[[nodiscard]] ballast::exported_setting axolotl_yaml(ballast::transformer const&, ballast::training_setting const& by) {
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.tensor = true, .ring = true});
-  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const zero = m.spread.zero;
-  if (zero == 1) lack("ZeRO stage 1");
-  auto const expected = adapts ? "adam-bf16-gradients" : zero > 0 ? "adam-fp32" : "adam-bf16";
-  if (m.optimizer.name != expected) lack("optimizer " + std::string(m.optimizer.name));
   auto const fused = m.loss.how == ballast::head_loss::kind::fused, chunked = m.loss.how == ballast::head_loss::kind::chunked;
-  if (!fused && !chunked && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
-  auto const away = m.moved == ballast::offload::parameters && zero >= 2;
-  if (m.moved != ballast::offload::none && !away) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("base_model: NAME  # of the model\ndatasets:\n  - path: NAME  # of the data\n    type: chat_template");
@@ -275,9 +270,20 @@ class axolotl_importer {
   line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
   if (zero >= 2)
     line("fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: ", zero == 3 ? "true" : "false",
-         "\n  offload_params: ", away ? "true" : "false");
+         "\n  offload_params: ", m.moved == ballast::offload::none ? "false" : "true");
   return out;
 }
+
+constexpr task_words axolotl_tasks[]{
+    {.task = training_task::finetuning},
+    {.task = training_task::pretraining, .from = "datasets:", .to = "pretraining_dataset:"},
+    {.task = training_task::dpo, .from = "base_model:", .to = "rl: dpo\nbase_model:", .pairs = 2},
+    {.task = training_task::orpo, .from = "base_model:", .to = "rl: orpo\nbase_model:", .pairs = 2},
+    {.task = training_task::simpo, .from = "base_model:", .to = "rl: simpo\nbase_model:", .pairs = 2},
+    {.task = training_task::kto, .from = "base_model:", .to = "rl: kto\nbase_model:"},
+    {.task = training_task::reward, .from = "base_model:", .to = "reward_model: true\nbase_model:", .pairs = 2},
+    {.task = training_task::grpo, .from = "base_model:", .to = "rl: grpo\nbase_model:"},
+    {.task = training_task::grpo, .from = "base_model:", .to = "rl: grpo\ntrl:\n  beta: 0.04\nbase_model:"}};
 
 }  // namespace
 
@@ -290,6 +296,7 @@ constinit framework_format const axolotl_format{
           return in.is("yaml") && in.table.has("base_model") && (in.table.has("micro_batch_size") || in.table.has("sequence_len")) ? 60 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return axolotl_importer(source.table, asked).read(); },
-    .write = axolotl_yaml};
+    .write = axolotl_yaml,
+    .tasks = axolotl_tasks};
 
 }  // namespace ballast_cli

@@ -4,6 +4,7 @@
 #include "readers/recipe_models.hpp"
 #include "readers/recipe_words.hpp"
 #include "readers/setting_parts.hpp"
+#include "readers/setting_writers.hpp"
 
 #include <ballast/core/math.hpp>
 
@@ -50,6 +51,9 @@ void translate_shape(setting_table& keys) {
   if (is("share_embeddings_and_output_weights", {"false", "False"})) add_word(keys, "untie_embeddings_and_output_weights", "true");
   if (is("activation", {"swiglu", "fast-swiglu"})) add_word(keys, "swiglu", "true");
   if (is("activation", {"geglu", "fast-geglu", "reglu", "fast-reglu", "quick-geglu"})) add_word(keys, "gated_linear_unit", "true");
+  if (is("masked_softmax_fusion", {"false", "False"})) add_word(keys, "no_masked_softmax_fusion", "true");
+  if (is("bias_activation_fusion", {"false", "False"}))
+    for (auto const* const key : {"no_bias_swiglu_fusion", "no_bias_gelu_fusion"}) add_word(keys, key, "true");
   auto const selective = is("recompute_granularity", {"selective"});
   auto const document = !keys.file().ends_with(".sh");  // which may refer to what other files say; a script's variables are its own
   setting_table out(keys.file());
@@ -519,6 +523,7 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
   auto const peft = in.has("model.peft.peft_scheme") ? in.word("model.peft.peft_scheme", "") : std::string();
   recipe_parts parts;
   if (peft == "lora") parts.rank = in.number_or("model.peft.lora_tuning.adapter_dim", 32);
+  if (in.has_section("peft.")) parts.rank = in.number_or("peft.dim", 32);  // of version 2
   auto keys = megatron_keys_below(in, {"trainer.strategy.", "trainer.strategy.ddp.", "data.", "model.config.", "model.data.", "model.",
                                        "optim.config.", "trainer.plugins."});
   if (!distributed && in.has_section("model.optim.")) add_word(keys, "use_distributed_optimizer", "false");
@@ -547,6 +552,9 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
   return table.has("model.tensor_model_parallel_size") || table.has("model.pipeline_model_parallel_size");
 }
 
+// A configuration is that of one or the other by its data.
+constexpr task_words core_tasks[]{{.task = training_task::pretraining}, {.task = training_task::finetuning}};
+
 }  // namespace
 
 constinit framework_format const bridge_format{
@@ -564,7 +572,8 @@ constinit framework_format const bridge_format{
           return has_core_degrees(in.overrides) && !in.overrides.has_section("trainer.") ? 80 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return read_bridge(std::move(source), asked); },
-    .write = nullptr};
+    .write = bridge_yaml,
+    .tasks = core_tasks};
 
 constinit framework_format const nemo_format{
     .name = "NeMo",
@@ -577,6 +586,7 @@ constinit framework_format const nemo_format{
           return trainer && (has_core_degrees(table) || table.has_section("trainer.strategy.")) ? 85 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return read_nemo(std::move(source), asked); },
-    .write = nullptr};
+    .write = nemo_yaml,
+    .tasks = core_tasks};
 
 }  // namespace ballast_cli

@@ -9,6 +9,8 @@
 #include <ballast/core/error.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -87,6 +89,34 @@ std::span<framework_format const* const> framework_formats() {
       &torchtune_format,    &litgpt_format,         &verl_format,  &openrlhf_format,     &nemo_rl_format,
       &automodel_format,    &bridge_format,         &nemo_format};
   return all;
+}
+
+training_task task_named(std::string_view word) {
+  using enum training_task;
+  constexpr std::pair<std::string_view, training_task> known[]{
+      {"", unsaid},   {"pt", pretraining}, {"sft", finetuning}, {"dpo", dpo},   {"ipo", dpo},          {"dpo_norm_loss", dpo},
+      {"orpo", orpo}, {"simpo", simpo},    {"cpo", cpo},        {"kto", kto},   {"rm", reward},        {"reward", reward},
+      {"ppo", ppo},   {"grpo", grpo},      {"gdpo", grpo},      {"rloo", rloo}, {"gkd", distillation}, {"distillation", distillation}};
+  auto const* const at = std::find_if(std::begin(known), std::end(known), [&](auto const& k) { return k.first == word; });
+  return at == std::end(known) ? other : at->second;
+}
+
+std::string_view in_words(training_task task) {
+  constexpr std::string_view names[]{"training that its program names",
+                                     "training of another kind",
+                                     "pretraining",
+                                     "supervised finetuning",
+                                     "training by DPO",
+                                     "training by ORPO",
+                                     "training by SimPO",
+                                     "training by CPO",
+                                     "training by KTO",
+                                     "training of a reward model",
+                                     "training by PPO",
+                                     "training by GRPO",
+                                     "training by RLOO",
+                                     "distillation"};
+  return names[static_cast<std::size_t>(task)];
 }
 
 std::string framework_names() {

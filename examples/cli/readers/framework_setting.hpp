@@ -41,6 +41,28 @@ struct setting_request {
   std::function<std::optional<std::string>(std::string const&)> find_file{};   ///< the text of a file that the setting names; none: no file
 };
 
+/// What a training is for.
+enum class training_task : std::uint8_t {
+  unsaid,  ///< the file does not say it, as the program does
+  other,   ///< none of those below
+  pretraining,
+  finetuning,
+  dpo,
+  orpo,
+  simpo,
+  cpo,
+  kto,
+  reward,
+  ppo,
+  grpo,
+  rloo,
+  distillation,
+};
+/// By a word of a framework, as "sft", "rm" or "ipo"; `other` if it is none that is known.
+[[nodiscard]] training_task task_named(std::string_view word);
+/// "supervised finetuning".
+[[nodiscard]] std::string_view in_words(training_task task);
+
 struct imported_role;
 
 /// A setting with the model that it is for.
@@ -55,6 +77,7 @@ struct imported_setting {
   passed_keys passed{};               ///< keys that the importer does not know
   bool reads_images = false;          ///< whether `model` has a tower, which is left out
   std::vector<imported_role> roles;   ///< the other models of the same devices
+  training_task task = training_task::unsaid;
 };
 
 /// Another model of the same devices, as training by preferences has them.
@@ -77,6 +100,14 @@ struct setting_source {
   [[nodiscard]] bool has_any(std::span<std::string_view const> keys) const;
 };
 
+/// How a written file says what the training is for.
+struct task_words {
+  training_task task;
+  std::string_view from{}, to{};  ///< `to` takes the place of `from` in the file of the writer, or is put in front if that is empty
+  std::int64_t pairs = 1;         ///< sequences of a micro-batch for each that the file counts
+  std::int64_t answer = 0;        ///< tokens of a sequence that the file counts beside those of its length
+};
+
 /// How the settings of one framework are read and written.
 struct framework_format {
   std::string_view name, word;  ///< "Megatron-LM", and "megatron" on the command line
@@ -87,6 +118,7 @@ struct framework_format {
   /// The same of a training with other models on its devices, which tell its kind; none: null.
   ballast::exported_setting (*write_roles)(ballast::transformer const&, ballast::training_setting const&,
                                            std::vector<imported_role> const&) = nullptr;
+  std::span<task_words const> tasks{};  ///< what a written file can be for; none: the file does not say it
 };
 
 [[nodiscard]] std::span<framework_format const* const> framework_formats();

@@ -43,6 +43,7 @@ class litgpt_importer {
       m.spread.zero = 3;
       if (finetunes) by.recompute.what = ballast::recompute_setting::kind::uniform;  // its policy for FSDP
     }
+    out_.task = finetunes ? training_task::finetuning : training_task::pretraining;
     m.loss = {.how = ballast::head_loss::kind::chunked, .chunks = ballast::divide_up(by.micro_batch * by.sequence, std::int64_t{128})};
     if (!finetunes) out_.time.rates.family = ballast::kernel_family::compiled;
     if (in_.has_section("adapter_prompt_length") || in_.has("adapter_start_layer"))
@@ -116,24 +117,14 @@ class litgpt_importer {
   imported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting litgpt_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
-  require_valid(by, model);
+[[nodiscard]] ballast::exported_setting litgpt_yaml(ballast::transformer const&, ballast::training_setting const& by) {
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.stored_scores = false, .floats = true});
-  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
-  auto const several = by.gpus() > 1, again = by.recompute.what != ballast::recompute_setting::kind::none;
-  if (m.spread.zero != (several ? 3 : 0)) lack(ballast::sentence("ZeRO stage ", m.spread.zero, " on ", by.gpus(), " devices"));
   auto const adapts = m.language.what == ballast::trained::low_rank;
-  if (again && !several) lack("recompute uniform on one device");
-  if (!again && several && adapts) lack("adapters on several devices without recomputation");
-  if (m.optimizer.name != "adam-bf16" && m.optimizer.name != "adam-fp32") lack("optimizer " + std::string(m.optimizer.name));
-  auto const chunks = ballast::divide_up(by.micro_batch * by.sequence, std::int64_t{128});
-  if (m.loss.how != ballast::head_loss::kind::chunked || m.loss.chunks != chunks) lack("head loss " + to_string(m.loss));
-  if (m.moved != ballast::offload::none) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
-  auto const pretrains = several && !again && !adapts;
+  // it recomputes on several devices where it finetunes, and never where it pretrains
+  auto const pretrains = by.gpus() > 1 && by.recompute.what == ballast::recompute_setting::kind::none && !adapts;
   if (pretrains)
     line("model_name: NAME  # of the model\ntokenizer_dir: checkpoints/NAME");
   else
@@ -154,6 +145,8 @@ class litgpt_importer {
   return out;
 }
 
+constexpr task_words litgpt_tasks[]{{.task = training_task::finetuning}, {.task = training_task::pretraining}};
+
 }  // namespace
 
 constinit framework_format const litgpt_format{
@@ -168,6 +161,7 @@ constinit framework_format const litgpt_format{
                      : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return litgpt_importer(source.table, asked).read(); },
-    .write = litgpt_yaml};
+    .write = litgpt_yaml,
+    .tasks = litgpt_tasks};
 
 }  // namespace ballast_cli

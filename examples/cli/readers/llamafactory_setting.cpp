@@ -206,6 +206,7 @@ class llamafactory_importer {
       note("a pair of answers counts as two sequences of a micro-batch");
     }
     auto const loss = in_.word("pref_loss", "sigmoid");
+    out_.task = task_named(stage == "dpo" && (loss == "orpo" || loss == "simpo") ? loss : stage);
     if ((stage == "dpo" && loss != "orpo" && loss != "simpo") || stage == "kto") add_reference(out_);
     if (stage == "rm") note("the value head of rm leaves logits without gradients: the memory of the head is too high");
     if (stage == "ppo") {
@@ -276,26 +277,10 @@ class llamafactory_importer {
   bool megatron_ = false;
 };
 
-[[nodiscard]] ballast::exported_setting llamafactory_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
-  require_valid(by, model);
+[[nodiscard]] ballast::exported_setting llamafactory_yaml(ballast::transformer const&, ballast::training_setting const& by) {
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.floats = true});
   auto const adapts = m.language.what == ballast::trained::low_rank;
-  auto const state = m.optimizer.name;
-  if (m.spread.zero != 0 && m.spread.zero != 3) out.without.push_back(ballast::sentence("ZeRO stage ", m.spread.zero));
-  auto const expected = adapts                 ? "adam-bf16-gradients"
-                        : m.spread.zero == 3   ? "adam-fp32"
-                        : state == "adam-bf16" ? "adam-bf16"
-                                               : "adam-fp32";
-  if (state != expected) out.without.push_back("optimizer " + std::string(state));
-  auto const fused = m.loss.how == ballast::head_loss::kind::fused;
-  if (!fused && m.loss.how != ballast::head_loss::kind::returned) out.without.push_back("head loss " + to_string(m.loss));
-  if (adapts && m.language.matrices != ballast::adapted_matrices::every_matrix)
-    out.without.push_back(ballast::detail::trained_in_words(m.language));
-  auto const away = m.moved == ballast::offload::parameters;
-  if (m.moved != ballast::offload::none && (!away || m.spread.zero != 3))
-    out.without.push_back("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("stage: sft\ndo_train: true\nmodel_name_or_path: NAME  # of the model\ndataset: NAME  # of the data");
@@ -306,12 +291,23 @@ class llamafactory_importer {
        "\ngradient_accumulation_steps: ", by.micro_batches);
   if (by.recompute.what == ballast::recompute_setting::kind::none) line("disable_gradient_checkpointing: true");
   line("bf16: ", m.kernels.value > 2 ? "false" : "true");
-  if (state == "adam-bf16") line("pure_bf16: true");
-  if (fused) line("enable_liger_kernel: true");
+  if (m.optimizer.name == "adam-bf16") line("pure_bf16: true");
+  if (m.loss.how == ballast::head_loss::kind::fused) line("enable_liger_kernel: true");
   if (m.attention != ballast::attention_kernel::fused) line("flash_attn: disabled");
-  if (m.spread.zero == 3) line("fsdp: full_shard auto_wrap", away ? " offload" : "");
+  if (m.spread.zero == 3) line("fsdp: full_shard auto_wrap", m.moved == ballast::offload::parameters ? " offload" : "");
   return out;
 }
+
+constexpr std::string_view sft_stage = "stage: sft";
+constexpr task_words llamafactory_tasks[]{
+    {.task = training_task::finetuning},
+    {.task = training_task::pretraining, .from = sft_stage, .to = "stage: pt"},
+    {.task = training_task::dpo, .from = sft_stage, .to = "stage: dpo", .pairs = 2},
+    {.task = training_task::orpo, .from = sft_stage, .to = "stage: dpo\npref_loss: orpo", .pairs = 2},
+    {.task = training_task::simpo, .from = sft_stage, .to = "stage: dpo\npref_loss: simpo", .pairs = 2},
+    {.task = training_task::kto, .from = sft_stage, .to = "stage: kto"},
+    {.task = training_task::reward, .from = sft_stage, .to = "stage: rm", .pairs = 2},
+    {.task = training_task::ppo, .from = sft_stage, .to = "stage: ppo\nreward_model: NAME"}};
 
 constexpr std::string_view llamafactory_keys[]{"finetuning_type", "dist_config.", "export_dir", "infer_backend"};
 
@@ -332,6 +328,7 @@ constinit framework_format const llamafactory_format{
                      : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return llamafactory_importer(source.table, asked).read(); },
-    .write = llamafactory_yaml};
+    .write = llamafactory_yaml,
+    .tasks = llamafactory_tasks};
 
 }  // namespace ballast_cli

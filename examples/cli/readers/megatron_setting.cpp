@@ -566,6 +566,16 @@ constexpr std::string_view megatron_swift_keys[]{"max_length", "packing", "tuner
 // What ms-swift takes from the model's own configuration.
 constexpr std::string_view megatron_shape_keys[]{"num_layers", "hidden_size", "num_attention_heads"};
 
+constexpr task_words megatron_tasks[]{{.task = training_task::pretraining}, {.task = training_task::finetuning, .to = "--sft "}};
+constexpr task_words megatron_swift_tasks[]{
+    {.task = training_task::finetuning, .to = "megatron sft --model NAME "},
+    {.task = training_task::pretraining, .to = "megatron pt --model NAME "},
+    {.task = training_task::dpo, .to = "megatron rlhf --rlhf_type dpo --model NAME ", .pairs = 2},
+    {.task = training_task::kto, .to = "megatron rlhf --rlhf_type kto --model NAME "},
+    {.task = training_task::reward, .to = "megatron rlhf --rlhf_type rm --model NAME ", .pairs = 2},
+    {.task = training_task::grpo, .to = "megatron rlhf --rlhf_type grpo --model NAME ", .answer = 512},
+    {.task = training_task::grpo, .to = "megatron rlhf --rlhf_type grpo --beta 0 --model NAME ", .answer = 512}};
+
 }  // namespace
 
 constinit framework_format const megatron_format{
@@ -584,9 +594,12 @@ constinit framework_format const megatron_format{
             if (source.calls(program))
               throw bad_input(source.table.file() + ": " + program + " trains " + what + ", which is not modelled");
           if (source.calls("pretrain_mamba.py") || source.calls("pretrain_hybrid.py")) add_word(source.table, "is_hybrid_model", "true");
-          return megatron_importer(source.table, asked, false, false).read();
+          auto out = megatron_importer(source.table, asked, false, false).read();
+          out.task = source.table.has("sft") ? training_task::finetuning : training_task::pretraining;
+          return out;
         },
-    .write = ballast::megatron_flags<>};
+    .write = ballast::megatron_flags<>,
+    .tasks = megatron_tasks};
 
 constinit framework_format const megatron_swift_format{
     .name = "ms-swift's Megatron",
@@ -601,8 +614,11 @@ constinit framework_format const megatron_swift_format{
     .read =
         [](setting_source source, setting_request const& asked) {
           auto const rlhf = source.calls("rlhf") || source.table.has("rlhf_type");
-          return megatron_importer(source.table, asked, true, rlhf).read();
+          auto out = megatron_importer(source.table, asked, true, rlhf).read();
+          out.task = swift_task(source);
+          return out;
         },
-    .write = ballast::swift_flags<>};
+    .write = ballast::swift_flags<>,
+    .tasks = megatron_swift_tasks};
 
 }  // namespace ballast_cli

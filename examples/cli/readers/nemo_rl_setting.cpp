@@ -72,6 +72,10 @@ class nemo_rl_importer {
     out_ = megatron ? by_megatron("policy.", out_.model) : by_dtensor("policy.", out_.model);
     out_.passed.doubtful.insert(out_.passed.doubtful.end(), doubtful.begin(), doubtful.end());
     out_.reads_images = images;
+    using enum training_task;
+    for (auto const& [section, task] :
+         {std::pair{"sft.", finetuning}, {"dpo.", dpo}, {"grpo.", grpo}, {"rm.", reward}, {"distillation.", distillation}, {"ppo.", ppo}})
+      if (in_.has_section(section)) out_.task = task;
     if (in_.flag("policy.reward_model_cfg.enabled")) out_.model.outputs = 1;
     out_.notes.insert(out_.notes.begin(), notes.begin(), notes.end());
     out_.unread = std::move(unread);
@@ -406,6 +410,8 @@ class nemo_rl_importer {
 
 constexpr std::string_view nemo_rl_keys[]{"policy."};
 
+constexpr task_words nemo_rl_tasks[]{{.task = training_task::finetuning}};
+
 }  // namespace
 
 constinit framework_format const nemo_rl_format{
@@ -421,6 +427,7 @@ constinit framework_format const nemo_rl_format{
           return in.has_any(nemo_rl_keys) && (cluster || in.table.has("policy.model_name")) ? 90 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return nemo_rl_importer(std::move(source), asked).read(); },
-    .write = nemo_rl_yaml};
+    .write = nemo_rl_yaml,
+    .tasks = nemo_rl_tasks};
 
 }  // namespace ballast_cli

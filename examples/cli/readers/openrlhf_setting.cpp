@@ -59,10 +59,18 @@ class openrlhf_importer {
       by.recompute.what = ballast::recompute_setting::kind::uniform;
     if (by_preferences_) read_roles(gpus);
     if (program_ == "train_rm") out_.model.outputs = 1;
+    using enum training_task;
+    for (auto const& [program, task] :
+         {std::pair{"train_sft", finetuning}, {"train_dpo", dpo}, {"train_kto", kto}, {"train_rm", reward}, {"train_kd", distillation}})
+      if (program_ == program) out_.task = task;
     if (program_ == "train_dpo") {
       auto const moved = in_.flag("ref.offload") || in_.flag("ref_offload");
       out_.roles.push_back(forward_role(in_, "reference", out_.model,
                                         {.gpus = gpus, .tensor = m.spread.tensor, .sharded = m.spread.zero == 3, .resident = !moved}));
+    }
+    if (by_preferences_) {
+      auto const estimator = in_.word(placed("algo.advantage.estimator", "advantage_estimator"), "gae");
+      out_.task = estimator == "gae" ? ppo : estimator == "group_norm" ? grpo : estimator == "rloo" ? rloo : other;
     }
     ignore_rest();
     out_.passed = in_.finish(out_.framework);
@@ -379,7 +387,6 @@ class openrlhf_writer {
 
   [[nodiscard]] ballast::exported_setting write() {
     auto const& spread = by_.model.spread;
-    for (auto& what : not_written(by_, {.tensor = true, .ring = true})) lack(std::move(what));
     if (by_.model.attention != ballast::attention_kernel::fused && spread.context > 1)
       lack("attention with stored scores beside context parallelism");
     if (by_.model.kernels.offload_all) lack("activations in host memory");
@@ -500,6 +507,9 @@ class openrlhf_writer {
   return openrlhf_writer(by, roles).write();
 }
 
+constexpr task_words openrlhf_tasks[]{
+    {.task = training_task::finetuning}, {.task = training_task::dpo}, {.task = training_task::ppo}, {.task = training_task::grpo}};
+
 }  // namespace
 
 constinit framework_format const openrlhf_format{
@@ -516,6 +526,7 @@ constinit framework_format const openrlhf_format{
         },
     .read = [](setting_source source, setting_request const& asked) { return openrlhf_importer(std::move(source), asked).read(); },
     .write = [](ballast::transformer const& model, ballast::training_setting const& by) { return openrlhf_script(model, by, {}); },
-    .write_roles = openrlhf_script};
+    .write_roles = openrlhf_script,
+    .tasks = openrlhf_tasks};
 
 }  // namespace ballast_cli

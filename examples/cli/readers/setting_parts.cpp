@@ -171,6 +171,7 @@ imported_setting read_by_megatron(setting_table keys, setting_request const& ask
   setting_source source{.table = std::move(keys), .overrides = setting_table(""), .format = "yaml"};
   auto out = megatron_format.read(std::move(source), asked);
   out.framework = framework;
+  out.task = training_task::unsaid;
   return out;
 }
 

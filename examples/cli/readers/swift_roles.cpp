@@ -207,6 +207,12 @@ std::optional<std::int64_t> swift_length(setting_table& in, bool rlhf) {
   return draws_answers(kind) ? *longest + answer : *longest;
 }
 
+training_task swift_task(setting_source const& in) {
+  auto const kind = in.table.word_or_none("rlhf_type");
+  if (in.calls("rlhf") || !kind.empty()) return task_named(kind.empty() ? "dpo" : kind);
+  return in.calls("pt") ? training_task::pretraining : training_task::finetuning;
+}
+
 void read_swift_roles(setting_table& in, setting_request const& asked, imported_setting& out) { role_reader(in, asked, out).read(); }
 
 }  // namespace ballast_cli

@@ -17,4 +17,7 @@ void read_swift_task(setting_table& in, imported_setting& out);
 /// same devices, and pairs of samples.
 void read_swift_roles(setting_table& in, setting_request const& asked, imported_setting& out);
 
+/// What a command of ms-swift trains for.
+[[nodiscard]] training_task swift_task(setting_source const& in);
+
 }  // namespace ballast_cli

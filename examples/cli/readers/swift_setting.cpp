@@ -2,6 +2,7 @@
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
 #include "readers/setting_documents.hpp"
+#include "readers/setting_writers.hpp"
 #include "readers/swift_roles.hpp"
 #include "readers/trainer_keys.hpp"
 
@@ -309,6 +310,45 @@ constexpr std::string_view swift_keys[]{"model",
 // Keys of the trainer of Hugging Face transformers.
 constexpr std::string_view trainer_keys[]{"per_device_train_batch_size", "deepspeed", "gradient_accumulation_steps"};
 
+[[nodiscard]] ballast::exported_setting swift_command(ballast::transformer const&, ballast::training_setting const& by) {
+  ballast::exported_setting out;
+  auto const& m = by.model;
+  auto const adapts = m.language.what == ballast::trained::low_rank;
+  auto const gpus = by.gpus(), nodes = gpus % 8 == 0 ? gpus / 8 : 1;
+  std::string text;
+  auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
+  line("model: NAME\ndataset: NAME\ntorch_dtype: bfloat16\ntuner_type: ", adapts ? "lora" : "full");
+  if (adapts) line("lora_rank: ", m.language.rank, "\ntarget_modules: all-linear");
+  if (adapts && m.language.quantised) line("quant_method: bnb\nquant_bits: 4");
+  line("max_length: ", by.sequence, "\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
+       "\ngradient_accumulation_steps: ", by.micro_batches);
+  line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
+  line("attn_impl: ", m.attention == ballast::attention_kernel::fused ? "flash_attn" : "eager");
+  if (m.loss.how == ballast::head_loss::kind::fused) line("use_liger_kernel: true");
+  if (m.optimizer.name == "adam-bf16-gradients" || m.spread.zero > 0)
+    line("deepspeed: zero", m.spread.zero, m.moved == ballast::offload::none ? "" : "_offload");
+  if (m.spread.context > 1) line("sequence_parallel_size: ", m.spread.context);
+  if (m.spread.tensor > 1) line("deepspeed_autotp_size: ", m.spread.tensor);
+  out.text = as_command(
+      ballast::sentence(nodes > 1 ? ballast::sentence("NNODES=", nodes, " ") : "", "NPROC_PER_NODE=", gpus / nodes, " swift sft"), text);
+  return out;
+}
+
+constexpr std::string_view swift_sft = "swift sft";
+constexpr task_words swift_tasks[]{
+    {.task = training_task::finetuning},
+    {.task = training_task::pretraining, .from = swift_sft, .to = "swift pt"},
+    {.task = training_task::dpo, .from = swift_sft, .to = "swift rlhf --rlhf_type dpo", .pairs = 2},
+    {.task = training_task::orpo, .from = swift_sft, .to = "swift rlhf --rlhf_type orpo", .pairs = 2},
+    {.task = training_task::simpo, .from = swift_sft, .to = "swift rlhf --rlhf_type simpo", .pairs = 2},
+    {.task = training_task::cpo, .from = swift_sft, .to = "swift rlhf --rlhf_type cpo", .pairs = 2},
+    {.task = training_task::kto, .from = swift_sft, .to = "swift rlhf --rlhf_type kto"},
+    {.task = training_task::reward, .from = swift_sft, .to = "swift rlhf --rlhf_type rm", .pairs = 2},
+    {.task = training_task::ppo, .from = swift_sft, .to = "swift rlhf --rlhf_type ppo --reward_model NAME", .answer = 512},
+    {.task = training_task::grpo, .from = swift_sft, .to = "swift rlhf --rlhf_type grpo", .answer = 512},
+    {.task = training_task::grpo, .from = swift_sft, .to = "swift rlhf --rlhf_type grpo --beta 0", .answer = 512},
+    {.task = training_task::distillation, .from = swift_sft, .to = "swift rlhf --rlhf_type gkd --teacher_model NAME", .answer = 512}};
+
 }  // namespace
 
 constinit framework_format const swift_format{
@@ -325,8 +365,11 @@ constinit framework_format const swift_format{
     .read =
         [](setting_source source, setting_request const& asked) {
           auto const rlhf = source.calls("rlhf") || source.calls("rlhf.py") || source.table.has("rlhf_type");
-          return swift_importer(source.table, asked, rlhf).read();
+          auto out = swift_importer(source.table, asked, rlhf).read();
+          out.task = swift_task(source);
+          return out;
         },
-    .write = nullptr};
+    .write = swift_command,
+    .tasks = swift_tasks};
 
 }  // namespace ballast_cli

@@ -133,6 +133,7 @@ class torchtitan_importer {
 
   imported_setting read() {
     out_.framework = "torchtitan";
+    out_.task = training_task::pretraining;
     read_model();
     read_degrees();
     read_states();
@@ -585,6 +586,8 @@ class toml_writer {
   ballast::exported_setting out_;
 };
 
+constexpr task_words torchtitan_tasks[]{{.task = training_task::pretraining}};
+
 constexpr std::string_view torchtitan_keys[]{"model.", "training.", "parallelism.", "experimental.", "activation_checkpoint",
                                              "job.",   "metrics.",  "checkpoint.",  "lr_scheduler.", "optimizer."};
 
@@ -599,6 +602,7 @@ constinit framework_format const torchtitan_format{
           return in.is("toml") && in.has_any(torchtitan_keys) ? 20 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return torchtitan_importer(source.table, asked).read(); },
-    .write = [](transformer const& model, training_setting const& by) { return toml_writer(model, by).written(); }};
+    .write = [](transformer const& model, training_setting const& by) { return toml_writer(model, by).written(); },
+    .tasks = torchtitan_tasks};
 
 }  // namespace ballast_cli

@@ -196,6 +196,13 @@ class torchtune_importer {
   void read_loss() {
     auto const loss = name_of_path(in_.word("loss._component_"));
     auto& head = out_.setting.model.loss;
+    auto const starts = [&](char const* with) { return loss.starts_with(with); };
+    out_.task = loss == "DPOLoss" || loss == "RSOLoss" || loss == "IPOLoss" ? training_task::dpo
+                : loss == "SimPOLoss"                                       ? training_task::simpo
+                : starts("GRPO")                                            ? training_task::grpo
+                : starts("PPO")                                             ? training_task::ppo
+                : in_.has("teacher_model._component_")                      ? training_task::distillation
+                                                                            : training_task::finetuning;
     if (loss == "LinearCrossEntropyLoss" || loss.find("Chunked") != loss.npos)
       head = {.how = ballast::head_loss::kind::chunked, .chunks = in_.number_or("loss.num_output_chunks", 8)};
     if (loss == "DPOLoss" || loss == "RSOLoss" || loss == "SimPOLoss" || loss == "IPOLoss") {
@@ -215,20 +222,12 @@ class torchtune_importer {
   imported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting torchtune_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
-  require_valid(by, model);
+[[nodiscard]] ballast::exported_setting torchtune_yaml(ballast::transformer const&, ballast::training_setting const& by) {
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.tensor = true, .ring = true, .stored_scores = false, .floats = true});
-  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
   auto const zero = m.spread.zero;
-  if (by.gpus() == 1 ? zero != 0 : zero < 2) lack(ballast::sentence("ZeRO stage ", zero, " on ", by.gpus(), " devices"));
   auto const floats = m.kernels.value > 2;
-  if (m.optimizer.name != (floats ? "adam-fp32" : "adam-bf16")) lack("optimizer " + std::string(m.optimizer.name));
   auto const chunked = m.loss.how == ballast::head_loss::kind::chunked;
-  if (!chunked && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
-  auto const away = m.moved == ballast::offload::parameters && zero >= 2;
-  if (m.moved != ballast::offload::none && !away) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const all = m.language.matrices == ballast::adapted_matrices::every_matrix;
   auto& text = out.text;
@@ -248,9 +247,13 @@ class torchtune_importer {
   if (m.spread.tensor > 1) line("tensor_parallel_dim: ", m.spread.tensor);
   if (m.spread.context > 1) line("context_parallel_dim: ", m.spread.context);
   if (zero >= 2) line("fsdp_reshard_after_forward: ", zero == 3 ? "true" : "false");
-  if (away) line("fsdp_cpu_offload: true");
+  if (m.moved != ballast::offload::none) line("fsdp_cpu_offload: true");
   return out;
 }
+
+constexpr std::string_view plain_loss = "torchtune.modules.loss.CrossEntropyLoss";
+constexpr task_words torchtune_tasks[]{{.task = training_task::finetuning},
+                                       {.task = training_task::dpo, .from = plain_loss, .to = "torchtune.rlhf.loss.DPOLoss", .pairs = 2}};
 
 }  // namespace
 
@@ -262,6 +265,7 @@ constinit framework_format const torchtune_format{
           return in.is("yaml") && (in.table.has("model._component_") || in.table.has("policy_model._component_")) ? 80 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return torchtune_importer(source.table, asked).read(); },
-    .write = torchtune_yaml};
+    .write = torchtune_yaml,
+    .tasks = torchtune_tasks};
 
 }  // namespace ballast_cli

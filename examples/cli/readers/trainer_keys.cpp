@@ -344,29 +344,4 @@ void finish_setting(setting_table const& table, imported_setting& out) {
   for (auto const& role : out.roles) require_suits(table, role.of);
 }
 
-std::vector<std::string> not_written(ballast::training_setting const& by, written_features const& can) {
-  std::vector<std::string> out;
-  auto const lack = [&](std::string what) { out.push_back(std::move(what)); };
-  auto const& m = by.model;
-  using kind = ballast::recompute_setting::kind;
-  if (by.pipeline.stages > 1) lack("a pipeline of " + std::to_string(by.pipeline.stages) + " stages");
-  if (m.spread.tensor > 1 && !can.tensor) lack("tensor parallelism");
-  if (m.spread.tensor > 1 && m.spread.sequence_parallel) lack("sequence parallelism beside tensor parallelism");
-  auto const ring = m.method == ballast::context_method::ring;
-  if (m.spread.context > 1 && !(ring ? can.ring : can.ulysses))
-    lack(ring ? "context parallelism in a ring" : "sequence parallelism by heads");
-  if (m.expert > 1) lack("expert parallelism");
-  if (by.recompute.what != kind::none && (by.recompute.what != kind::uniform || by.recompute.layers != 1))
-    lack("recompute " + ballast::detail::recompute_in_words(by.recompute));
-  if (m.attention != ballast::attention_kernel::fused && !can.stored_scores) lack("attention with stored scores");
-  if (m.fp8_experts) lack("experts in 8 bits");
-  if (m.expert_capacity > 0) lack("expert capacity");
-  if (m.kernels.value > 2 && (!can.floats || m.optimizer.name != "adam-fp32")) lack("computation in float32");
-  if (m.loss.share < 1000) lack("a loss on some of the tokens");
-  if (m.language.what == ballast::trained::none || (m.language.what == ballast::trained::low_rank && !can.adapters))
-    lack(ballast::detail::trained_in_words(m.language));
-  if (by.pipeline.stages == 1 && by.boundaries.size() > 2) lack("a cut");
-  return out;
-}
-
 }  // namespace ballast_cli

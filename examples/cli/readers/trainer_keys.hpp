@@ -2,8 +2,6 @@
 #pragma once
 #include "readers/framework_setting.hpp"
 
-#include <ballast/plan/export/flags.hpp>
-
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -76,11 +74,5 @@ void add_reference(imported_setting& out);
 void ignore_trainer_keys(setting_table& table);
 /// Sets `passed`, and lists keys that name files which were not found. Checks the setting. Throws bad_input.
 void finish_setting(setting_table const& table, imported_setting& out);
-
-/// What of a setting a framework of this kind cannot say, beside what `said` lists.
-struct written_features {
-  bool tensor = false, ulysses = false, ring = false, chunked_loss = false, stored_scores = true, adapters = true, floats = false;
-};
-[[nodiscard]] std::vector<std::string> not_written(ballast::training_setting const& by, written_features const& can);
 
 }  // namespace ballast_cli

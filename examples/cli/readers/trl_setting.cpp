@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
+#include "readers/setting_writers.hpp"
 #include "readers/trainer_keys.hpp"
 
 #include <algorithm>
@@ -82,6 +83,7 @@ class trl_importer {
       kind_ = in_.has("max_completion_length") || in_.has("num_generations") ? "grpo"
               : in_.has("max_prompt_length") || in_.has("beta")              ? "dpo"
                                                                              : "sft";
+    out_.task = task_named(kind_);
     if (is({"grpo", "rloo"})) {
       auto const asked = in_.number_or("max_prompt_length", 512), answer = in_.number_or("max_completion_length", 512);
       if (!in_.has("max_prompt_length") && !asked_.sequence) note("prompts are judged as 512 tokens, as none are longer");
@@ -222,39 +224,46 @@ class trl_importer {
   imported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting trl_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
-  require_valid(by, model);
+[[nodiscard]] ballast::exported_setting trl_command(ballast::transformer const&, ballast::training_setting const& by) {
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.floats = true});
-  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
   auto const adapts = m.language.what == ballast::trained::low_rank;
-  auto const away = m.moved == ballast::offload::parameters;
   auto const zero = m.spread.zero;
   auto const halves = m.optimizer.name == "adam-bf16" || (adapts && zero == 0 && m.optimizer.name == "adam-bf16-gradients");
-  if (zero == 1) lack("ZeRO stage 1");
-  auto const expected = zero > 0 ? (adapts ? "adam-bf16-gradients" : "adam-fp32")
-                        : halves ? (adapts ? "adam-bf16-gradients" : "adam-bf16")
-                                 : "adam-fp32";
-  if (m.optimizer.name != expected) lack("optimizer " + std::string(m.optimizer.name));
-  auto const fused = m.loss.how == ballast::head_loss::kind::fused;
-  if (!fused && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
-  if (m.moved != ballast::offload::none && (!away || zero < 2)) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
-  auto& text = out.text;
+  std::string text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
-  line("model_name_or_path: NAME  # of the model\ndataset_name: NAME  # of the data");
-  line("max_length: ", by.sequence, "\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
+  line("max_length: ", by.sequence, "\nnum_processes: ", by.gpus(),
+       "\nmodel_name_or_path: NAME\ndataset_name: NAME\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
        "\ngradient_accumulation_steps: ", by.micro_batches);
   line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\ndtype: ", halves ? "bfloat16" : "float32", "\noptim: adamw_torch_fused");
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
-  line("use_liger_kernel: ", fused ? "true" : "false");
+  line("use_liger_kernel: ", m.loss.how == ballast::head_loss::kind::fused ? "true" : "false");
   line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
   if (adapts) line("use_peft: true\nlora_r: ", m.language.rank);
   if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_modules: all-linear");
   if (adapts && m.language.quantised) line("load_in_4bit: true");
-  if (zero >= 2) line("fsdp: ", zero == 3 ? "full_shard" : "shard_grad_op", " auto_wrap", away ? " offload" : "");
+  if (zero >= 2)
+    line("fsdp: ", zero == 3 ? "full_shard" : "shard_grad_op", " auto_wrap", m.moved == ballast::offload::none ? "" : " offload");
+  out.text = as_command("trl sft", text);
   return out;
 }
+
+constexpr task_words trl_tasks[]{
+    {.task = training_task::finetuning},
+    {.task = training_task::dpo, .from = "trl sft", .to = "trl dpo", .pairs = 2},
+    {.task = training_task::dpo, .from = "trl sft", .to = "trl dpo --precompute_ref_log_probs true", .pairs = 2},
+    {.task = training_task::orpo, .from = "trl sft", .to = "trl orpo", .pairs = 2},
+    {.task = training_task::cpo, .from = "trl sft", .to = "trl cpo", .pairs = 2},
+    {.task = training_task::kto, .from = "trl sft", .to = "trl kto"},
+    {.task = training_task::reward, .from = "trl sft", .to = "trl reward", .pairs = 2},
+    {.task = training_task::grpo,
+     .from = "trl sft \\\n  --max_length",
+     .to = "trl grpo --max_prompt_length 512 --max_completion_length",
+     .answer = 512},
+    {.task = training_task::grpo,
+     .from = "trl sft \\\n  --max_length",
+     .to = "trl grpo --beta 0.04 --max_prompt_length 512 --max_completion_length",
+     .answer = 512}};
 
 constexpr std::string_view transformers_keys[]{"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
                                                "learning_rate", "per_gpu_train_batch_size"};
@@ -278,7 +287,8 @@ constinit framework_format const trl_format{
           return names_model(in) && in.has_any(transformers_keys) && in.has_any(trl_keys) ? 30 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return trl_importer(source, asked, true).read(); },
-    .write = trl_yaml};
+    .write = trl_command,
+    .tasks = trl_tasks};
 
 constinit framework_format const transformers_format{
     .name = "Transformers",

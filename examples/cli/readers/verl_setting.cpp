@@ -46,6 +46,7 @@ class verl_importer {
     gpus_ = asked_.gpus.value_or(of_nodes());
     if (!supervised_) supervised_ = !in_.has_section("actor_rollout_ref.") && in_.has_section("data.");
     auto out = supervised_ ? read_supervised() : read_actor();
+    out.task = task();
     ignore_rest();
     auto passed = in_.finish("verl");
     for (auto const& [from, to] : {std::pair{&passed.harmless, &out.passed.harmless}, std::pair{&passed.doubtful, &out.passed.doubtful},
@@ -56,6 +57,14 @@ class verl_importer {
   }
 
  private:
+  [[nodiscard]] training_task task() {
+    if (supervised_) return training_task::finetuning;
+    auto const estimator = in_.word("algorithm.adv_estimator", "gae");
+    return estimator == "gae"    ? training_task::ppo
+           : estimator == "grpo" ? training_task::grpo
+           : estimator == "rloo" ? training_task::rloo
+                                 : training_task::other;
+  }
   [[nodiscard]] std::int64_t of_nodes() {
     auto const of_one = in_.number("trainer.n_gpus_per_node", 1, 1 << 16);
     if (!of_one) return gpus_of(in_, asked_);
@@ -530,6 +539,8 @@ class verl_importer {
 
 constexpr std::string_view verl_keys[]{"actor_rollout_ref."};
 
+constexpr task_words verl_tasks[]{{.task = training_task::finetuning}, {.task = training_task::ppo}, {.task = training_task::grpo}};
+
 }  // namespace
 
 constinit framework_format const verl_format{
@@ -546,6 +557,7 @@ constinit framework_format const verl_format{
         },
     .read = [](setting_source source, setting_request const& asked) { return verl_importer(std::move(source), asked).read(); },
     .write = [](ballast::transformer const& model, ballast::training_setting const& by) { return verl_yaml(model, by, {}); },
-    .write_roles = verl_yaml};
+    .write_roles = verl_yaml,
+    .tasks = verl_tasks};
 
 }  // namespace ballast_cli

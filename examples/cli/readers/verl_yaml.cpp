@@ -103,11 +103,8 @@ class verl_writer {
 
   void add_fsdp() {
     auto const& m = by_.model;
-    auto rest = by_;
     auto const tiled = by_.recompute.what == ballast::recompute_setting::kind::modules &&
                        by_.recompute.modules == ballast::module_set{ballast::recompute_module::mlp};
-    if (tiled) rest.recompute = {};
-    for (auto& what : not_written(rest, {.ulysses = true})) lack(std::move(what));
     add(model_section_ + "enable_gradient_checkpointing", by_.recompute.what == ballast::recompute_setting::kind::uniform);
     if (tiled) add(model_section_ + "tiled_mlp.enabled", true);
     if (m.kernels.offload_all) add(model_section_ + "enable_activation_offload", true);

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/setting_writers.hpp"
+
+#include "errors.hpp"
+
+#include <ballast/core/error.hpp>
+#include <ballast/cost/layer_set.hpp>
+#include <ballast/footprint/cluster.hpp>
+#include <ballast/plan/judge_setting.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+using ballast::sentence;
+using ballast::training_setting;
+
+/// Lists what two settings do not share.
+class difference_list {
+ public:
+  explicit difference_list(std::vector<std::string>& out) : out_(out) {}
+
+  /// `mine` is in the setting and `theirs` in the file.
+  void add(std::string const& label, std::string const& mine, std::string const& theirs) {
+    auto const known = std::any_of(out_.begin(), out_.end(), [&](auto const& line) { return line.starts_with(label); });
+    if (mine != theirs && !known) out_.push_back(label + (mine.empty() ? "" : " " + mine) + ", in the file " + theirs);
+  }
+  void number(std::string const& label, std::int64_t mine, std::int64_t theirs) {
+    add(label, std::to_string(mine), std::to_string(theirs));
+  }
+  void flag(std::string const& label, bool mine, bool theirs) {
+    if (mine != theirs) add(label, mine ? "on" : "off", theirs ? "on" : "off");
+  }
+
+ private:
+  std::vector<std::string>& out_;
+};
+
+[[nodiscard]] std::string numbers_in_words(std::vector<std::uint32_t> const& of) {
+  std::string out;
+  for (auto const n : of) out += (out.empty() ? "" : " ") + std::to_string(n);
+  return out;
+}
+[[nodiscard]] std::string optimizer_in_words(ballast::optimizer const& of) {
+  return sentence(of.name, " of ", of.state.parameter, " + ", of.state.gradient, " + ", of.state.optimizer, " bytes");
+}
+[[nodiscard]] std::string trained_parts_in_words(ballast::trainable const& of) {
+  return of.what == ballast::trained::all ? "all" : ballast::detail::trained_in_words(of).substr(6);
+}
+[[nodiscard]] std::string roles_in_words(imported_setting const& of) {
+  std::string out;
+  for (auto const& role : of.roles)
+    if (role.resident) out += (out.empty() ? "" : ", ") + role.role;
+  return out.empty() ? "none" : out;
+}
+
+void compare_kernels(imported_setting const& of, imported_setting const& back, difference_list& list) {
+  auto const &mine = of.setting.model, &theirs = back.setting.model;
+  if (mine.framework != theirs.framework)
+    return list.add("tensors as counted for", std::string(mine.framework.name), std::string(theirs.framework.name));
+  auto a = mine.kernels, b = theirs.kernels;
+  list.flag("computation in float32", a.value > 2, b.value > 2);
+  list.flag("products in 8 bits", a.fp8, b.fp8);
+  list.flag("dropout", a.hidden_dropout || a.attention_dropout, b.hidden_dropout || b.attention_dropout);
+  list.flag("activations in host memory", a.offload_all || !a.moved.empty(), b.offload_all || !b.moved.empty());
+  list.flag("FlashAttention's own backend", a.flash, b.flash);
+  list.flag("grouped products of experts", a.grouped_gemm, b.grouped_gemm);
+  list.flag("hidden exchanges of tensor parallelism", a.tensor_overlap, b.tensor_overlap);
+  list.flag("hidden exchanges of experts", a.expert_overlap, b.expert_overlap);
+  for (auto* const k : {&a, &b}) {
+    if (mine.language.what != ballast::trained::low_rank) k->adapter_value = 2;
+    k->fp8 = k->hidden_dropout = k->attention_dropout = k->flash = k->grouped_gemm = k->tensor_overlap = k->expert_overlap = false;
+    k->stream_pools = k->kept_copies = k->offload_all = false;  // of the states, as their memory says
+    k->local_gradient = 0;
+    k->value = 2;
+    k->moved = {};
+  }
+  if (a != b) list.add("other kernels", "of the setting", "those of its defaults");
+  auto const &time = of.time, &other = back.time;
+  list.flag("torch.compile", time.rates.family == ballast::kernel_family::compiled, other.rates.family == ballast::kernel_family::compiled);
+  list.flag("FlashAttention 3", time.attention == ballast::attention_library::flash3,
+            other.attention == ballast::attention_library::flash3);
+  list.flag("CUDA graphs", time.graphs != ballast::graph_scope::none, other.graphs != ballast::graph_scope::none);
+  list.flag("tokens sent once to a node", time.dispatcher == ballast::token_dispatcher::once,
+            other.dispatcher == ballast::token_dispatcher::once);
+  list.flag("hidden exchanges of gradients", time.gradient_overlap, other.gradient_overlap);
+}
+
+/// Adds what the file `back` says otherwise than `of`.
+void compare(imported_setting const& of, imported_setting const& back, std::vector<std::string>& out) {
+  difference_list list(out);
+  auto const &by = of.setting, &is = back.setting;
+  auto const &m = by.model, &n = is.model;
+  if (back.task != training_task::unsaid && of.task != training_task::unsaid)
+    list.add("the kind of training:", std::string(in_words(of.task)), std::string(in_words(back.task)));
+  list.number("pipeline stages", static_cast<std::int64_t>(by.pipeline.stages), static_cast<std::int64_t>(is.pipeline.stages));
+  list.number("tensor parallelism", m.spread.tensor, n.spread.tensor);
+  list.number("context parallelism", m.spread.context, n.spread.context);
+  auto const same = out.empty();
+  if (m.spread.context > 1 && n.spread.context > 1)
+    list.flag("context parallelism in a ring", m.method == ballast::context_method::ring, n.method == ballast::context_method::ring);
+  list.flag("sequence parallelism", m.spread.sequence_parallel, n.spread.sequence_parallel);
+  list.number("expert parallelism", m.expert, n.expert);
+  if (of.model.experts > 0) list.number("expert-tensor parallelism", m.experts().expert_tensor, n.experts().expert_tensor);
+  list.number("expert capacity in thousandths", m.expert_capacity, n.expert_capacity);
+  list.number("ZeRO stage", m.spread.zero, n.spread.zero);
+  if (by.pipeline.stages == is.pipeline.stages) {
+    list.add("schedule", ballast::detail::schedule_in_words(by.pipeline.schedule).substr(9),
+             ballast::detail::schedule_in_words(is.pipeline.schedule).substr(9));
+    if (by.chunks() == is.chunks())
+      list.add("the cut", numbers_in_words(boundaries_of(by, of.model)), numbers_in_words(boundaries_of(is, of.model)));
+  }
+  list.number("sequence of", by.sequence, is.sequence);
+  list.number("micro-batch of", by.micro_batch, is.micro_batch);
+  if (same) list.number("micro-batches of a rank:", by.micro_batches, is.micro_batches);
+  list.add("recompute", ballast::detail::recompute_in_words(by.recompute), ballast::detail::recompute_in_words(is.recompute));
+  list.add("optimizer", optimizer_in_words(m.optimizer), optimizer_in_words(n.optimizer));
+  list.add("offload", std::string(ballast::detail::offload_in_words(m.moved)), std::string(ballast::detail::offload_in_words(n.moved)));
+  list.add("train", trained_parts_in_words(m.language), trained_parts_in_words(n.language));
+  list.add("head loss", to_string(m.loss), to_string(n.loss));
+  list.flag("attention with stored scores", m.attention != ballast::attention_kernel::fused,
+            n.attention != ballast::attention_kernel::fused);
+  list.flag("experts in 8 bits", m.fp8_experts, n.fp8_experts);
+  list.add("other models beside it:", roles_in_words(of), roles_in_words(back));
+  compare_kernels(of, back, list);
+}
+
+[[nodiscard]] std::string_view ending_of(std::string_view text) {
+  if (text.starts_with('{')) return ".json";
+  if (text.starts_with('[')) return ".toml";
+  auto const word = text.substr(0, text.find_first_of(" \n"));
+  return word.ends_with(':') ? ".yaml" : ".sh";
+}
+
+/// Reads what was written. What the file leaves to its program is told, and listed.
+[[nodiscard]] std::optional<imported_setting> read_again(framework_format const& to, std::string const& text, imported_setting const& of,
+                                                         std::vector<std::string>& not_said) {
+  auto const& by = of.setting;
+  setting_request asked{};
+  asked.model = of.model;
+  asked.gpus = by.gpus();
+  asked.framework = to.word;
+  std::string why;
+  for (auto told = 0; told < 3; ++told) {
+    if (told > 0) asked.sequence = by.sequence;
+    if (told > 1) asked.micro_batch = by.micro_batch;
+    if (told > 1) asked.micro_batches = by.micro_batches;
+    try {
+      auto out = read_framework_setting(text, "file" + std::string(ending_of(text)), asked);
+      if (told > 0) not_said.push_back("sequences of " + std::to_string(by.sequence) + " tokens, which the program is told");
+      if (told > 1) not_said.push_back(sentence(by.micro_batches, " micro-batches of ", by.micro_batch, ", which the program is told"));
+      return out;
+    } catch (bad_input const& e) {
+      why = e.what();
+      if (why.find(told == 0 ? "--seq-length" : "--micro-batch") == why.npos) break;  // only what the command line can say
+    }
+  }
+  not_said.push_back("all of it, as it cannot be read: " + why);
+  return std::nullopt;
+}
+
+[[nodiscard]] std::int64_t most_memory(imported_setting const& of) {
+  std::int64_t most = 0;
+  for (auto const& m : judge_setting(of.model, of.setting, ballast::cluster{}).memory) most = (std::max)(most, m.bytes());
+  return most;
+}
+
+struct attempt {
+  training_setting setting;
+  written_setting written;
+  std::optional<imported_setting> back;
+  std::vector<std::string> before;  ///< what is not said, whatever the framework of `back` counts
+
+  /// How little of the setting is in the file: a file that cannot be read, or needs more memory than there is, is worst.
+  [[nodiscard]] std::size_t lost(std::int64_t memory) const {
+    auto const fits = back && most_memory(*back) <= memory;
+    return written.not_said.size() + (fits ? 0 : 1000);
+  }
+};
+
+/// The setting under the framework of another: what that keeps and computes with, in the degrees of this one.
+void take_framework(imported_setting const& from, imported_setting& to) {
+  auto const& m = from.setting.model;
+  auto& n = to.setting.model;
+  n.framework = m.framework;
+  n.kernels = m.kernels;
+  n.optimizer = m.optimizer;
+  n.loss = m.loss;
+  n.attention = m.attention;
+  to.time = from.time;
+}
+
+[[nodiscard]] attempt written_as(framework_format const& to, imported_setting const& of, task_words const& words) {
+  attempt out{.setting = of.setting, .written = {}, .back = {}, .before = {}};
+  auto by = of.setting;
+  auto& not_said = out.written.not_said;
+  if (by.micro_batch % words.pairs != 0)
+    not_said.push_back(sentence("a micro-batch of ", by.micro_batch, ", which is no multiple of pairs"));
+  by.micro_batch = (std::max)(by.micro_batch / words.pairs, std::int64_t{1});
+  if (words.answer > 0 && by.sequence > words.answer) {
+    by.sequence -= words.answer;
+    not_said.push_back(sentence("how much of a sequence is the answer: ", words.answer, " tokens are assumed"));
+  }
+  auto exported = to.write_roles != nullptr && !of.roles.empty() ? to.write_roles(of.model, by, of.roles) : to.write(of.model, by);
+  auto& text = out.written.text = std::move(exported.text);
+  if (words.from.empty())
+    text.insert(0, words.to);
+  else if (auto const at = text.find(words.from); at != text.npos)
+    text.replace(at, words.from.size(), words.to);
+  if (!text.ends_with('\n')) text += '\n';
+  out.back = read_again(to, text, of, not_said);
+  for (auto& lost : exported.without)
+    if (!out.back || lost.find(", which") != lost.npos) not_said.push_back(std::move(lost));
+  out.before = not_said;
+  if (out.back) compare(of, *out.back, not_said);
+  return out;
+}
+
+/// Of the words for this kind of training, those of which the file says most.
+[[nodiscard]] attempt best_attempt(framework_format const& to, imported_setting const& of) {
+  std::optional<attempt> best;
+  for (auto const& words : to.tasks)
+    if (words.task == of.task) {
+      auto one = written_as(to, of, words);
+      if (!best || one.written.not_said.size() < best->written.not_said.size()) best = std::move(one);
+    }
+  if (best) return std::move(*best);
+  return written_as(to, of, to.tasks.empty() ? task_words{.task = of.task} : to.tasks.front());
+}
+
+/// Trainings without further models are written for each other; of all others the file would be of another kind.
+void require_task(framework_format const& to, imported_setting const& of) {
+  using enum training_task;
+  auto const plain = of.roles.empty() && (of.task == unsaid || of.task == pretraining || of.task == finetuning);
+  auto const has = [&](framework_format const& format) {
+    return std::any_of(format.tasks.begin(), format.tasks.end(), [&](auto const& words) { return words.task == of.task; });
+  };
+  if (plain || to.tasks.empty() || has(to)) return;
+  std::string others;
+  for (auto const* const format : framework_formats())
+    if (format->write != nullptr && has(*format)) others += (others.empty() ? "" : ", ") + std::string(format->word);
+  throw bad_input("--write " + std::string(to.word) + ": files of " + std::string(to.name) + " have no " + std::string(in_words(of.task)) +
+                  (others.empty() ? "" : "; those of " + others + " have"));
+}
+
+void comment(written_setting& out, framework_format const& to) {
+  if (out.text.starts_with('{')) return;
+  std::string lines;
+  for (auto const& lost : out.not_said) lines += "# Not said by " + std::string(to.name) + ": " + lost + ".\n";
+  out.text.insert(0, lines);
+}
+
+}  // namespace
+
+void require_written(framework_format const& to) {
+  if (to.write != nullptr) return;
+  std::string all;
+  for (auto const* const format : framework_formats())
+    if (format->write != nullptr) all += (all.empty() ? "" : ", ") + std::string(format->word);
+  throw bad_input("--write " + std::string(to.word) + ": settings of " + std::string(to.name) + " are read, but not written; written are " +
+                  all);
+}
+
+written_setting write_setting(framework_format const& to, imported_setting const& of) {
+  require_written(to);
+  require_task(to, of);
+  auto out = best_attempt(to, of).written;
+  comment(out, to);
+  return out;
+}
+
+written_space space_of(framework_format const& to, imported_setting const& of) {
+  require_written(to);
+  require_task(to, of);
+  written_space out{.of = of, .other = false, .space = {}};
+  auto const back = best_attempt(to, of).back;
+  out.other = back && back->setting.model.framework != of.setting.model.framework;
+  if (out.other) take_framework(*back, out.of);
+  auto const keeps = [&](ballast::parallelism const& spread, std::uint64_t stages, std::int64_t expert) {
+    auto probe = out.of;
+    auto& by = probe.setting;
+    by.boundaries.clear();
+    by.recompute = {};
+    by.pipeline.stages = stages;
+    by.pipeline.schedule = ballast::one_f_one_b_schedule{};
+    by.micro_batch = 2;  // as pairs need it
+    by.model.spread = spread;
+    by.model.expert = expert;
+    by.model.expert_tensor = 0;
+    by.model.kernels.instances = 1;
+    auto const is = best_attempt(to, probe).back;
+    return is && is->setting.pipeline.stages == stages && is->setting.model.expert == expert &&
+           is->setting.model.spread.tensor == spread.tensor && is->setting.model.spread.context == spread.context &&
+           is->setting.model.spread.zero == spread.zero;
+  };
+  auto& space = out.space;
+  std::vector<int> zero;
+  for (auto const stage : {3, 2, 1, 0})
+    if ((stage > 0 || zero.empty() || zero.back() != 1) && keeps({.data = 4, .zero = stage}, 1, 1)) zero.push_back(stage);
+  if (!zero.empty()) space.zero = zero;
+  auto const least = space.zero.back();
+  if (!keeps({.tensor = 2, .data = 4, .sequence_parallel = true, .zero = least}, 1, 1)) space.tensor = {1};
+  if (!keeps({.context = 2, .data = 4, .zero = least}, 1, 1)) space.context = {1};
+  if (!keeps({.data = 4, .zero = (std::min)(least, 1)}, 2, 1)) space.stages = {1};
+  if (of.model.experts > 0 && !keeps({.data = 4, .zero = least}, 1, 2)) space.expert = {1};
+  if (std::any_of(to.tasks.begin(), to.tasks.end(), [&](auto const& words) { return words.task == of.task && words.pairs == 2; }))
+    space.micro_batch = {2, 4, 8, 16, 32};
+  return out;
+}
+
+written_setting write_best(framework_format const& to, imported_setting const& of, written_space const& space,
+                           std::span<training_setting const> settings) {
+  std::vector<training_setting> all(settings.begin(), settings.end());
+  for (auto const& setting : settings)  // what formats of trainers can say
+    if (setting.recompute.what != ballast::recompute_setting::kind::none) {
+      all.push_back(setting);
+      all.back().recompute = {.what = ballast::recompute_setting::kind::uniform};
+    }
+  if (!space.other) all.push_back(of.setting);
+  auto one = space.of;
+  auto const memory = settings.front().pipeline.memory;
+  std::optional<attempt> best;
+  std::size_t least = 0;
+  for (auto const& setting : all) {
+    one.setting = setting;
+    auto made = best_attempt(to, one);
+    if (best && made.written.not_said.size() >= least) continue;
+    auto const lost = made.lost(memory);
+    if (best && lost >= least) continue;
+    best = std::move(made);
+    least = lost;
+    if (lost == 0) break;
+  }
+  auto& out = best->written;
+  if (best->back) {
+    auto given = of;  // in the degrees of the file, under its own framework
+    given.setting = best->setting;
+    take_framework(of, given);
+    out.not_said = best->before;
+    compare(given, *best->back, out.not_said);
+    auto const mine = most_memory(given), theirs = most_memory(*best->back);
+    if (mine != theirs)
+      out.not_said.push_back("memory of " + std::to_string(mine) + " bytes on the fullest device, in the file " + std::to_string(theirs) +
+                             (theirs > memory ? ", which does not fit" : ""));
+  }
+  comment(out, to);
+  return std::move(out);
+}
+
+std::string as_command(std::string const& command, std::string_view lines) {
+  auto out = command;
+  while (!lines.empty()) {
+    auto const end = (std::min)(lines.find('\n'), lines.size());
+    auto const line = lines.substr(0, end);
+    lines.remove_prefix((std::min)(end + 1, lines.size()));
+    auto const colon = line.find(": ");
+    if (colon == line.npos) continue;
+    auto const value = line.substr(colon + 2);
+    out += " \\\n  --" + std::string(line.substr(0, colon)) + " ";
+    out += value.find(' ') == value.npos ? std::string(value) : "\"" + std::string(value) + "\"";
+  }
+  return out + "\n";
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "readers/framework_setting.hpp"
+
+#include <ballast/plan/export/flags.hpp>
+#include <ballast/plan/searched_settings.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What the writers of settings share. A writer writes what its framework can say; the file is then read again, and what is not the same
+// is what it does not say.
+
+namespace ballast_cli {
+
+/// A setting as a file of a framework.
+struct written_setting {
+  std::string text;                   ///< what it does not say is in comments, but in JSON
+  std::vector<std::string> not_said;  ///< what of the setting reads otherwise in the file; empty: nothing
+};
+
+/// Writes `of` for a framework. Throws bad_input if its files are only read, or if it has no training of this kind.
+[[nodiscard]] written_setting write_setting(framework_format const& to, imported_setting const& of);
+
+/// What is searched for a framework.
+struct written_space {
+  imported_setting of;            ///< the training, as this framework computes and counts it
+  bool other = false;             ///< whether that is otherwise than it was given
+  ballast::search_options space;  ///< the degrees, stages of ZeRO and micro-batches that its files can say; nothing else is set
+};
+/// Throws bad_input as `write_setting`.
+[[nodiscard]] written_space space_of(framework_format const& to, imported_setting const& of);
+
+/// Writes the first of `settings` that the framework can say, or else the first of those of which it says most; what the file says
+/// otherwise has the memory of a device, too. They are settings of `space.of`; there must be one.
+[[nodiscard]] written_setting write_best(framework_format const& to, imported_setting const& of, written_space const& space,
+                                         std::span<ballast::training_setting const> settings);
+
+/// Refuses a framework whose files are only read, and lists those that are written.
+void require_written(framework_format const& to);
+
+/// Lines "key: value" as a command with its flags.
+[[nodiscard]] std::string as_command(std::string const& command, std::string_view lines);
+
+/// Writers on Megatron-Core's keys: Megatron-Bridge's run_config.yaml, and NeMo's YAML.
+[[nodiscard]] ballast::exported_setting bridge_yaml(ballast::transformer const& model, ballast::training_setting const& by);
+[[nodiscard]] ballast::exported_setting nemo_yaml(ballast::transformer const& model, ballast::training_setting const& by);
+
+}  // namespace ballast_cli
