@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/judged_setting.hpp"
 
+#include "errors.hpp"
 #include "planning/model_plan.hpp"
 #include "planning/model_setting.hpp"
 #include "planning/stage_plan.hpp"

@@ -46,6 +46,9 @@ void take_accelerate(setting_table& table, setting_request& asked, trainer_setti
     if (degree_of(table, {key("dp_replicate_size")}) > 1)
       out.notes.emplace_back("dp_replicate_size is judged as sharding over all ranks: the memory is too low");
   }
+  for (std::string const key : {"dp_shard_size", "cp_backend", "cp_comm_strategy", "sp_attn_implementation", "sp_backend", "sp_seq_length",
+                                "sp_seq_length_is_variable"})
+    table.ignore({"parallelism_config." + key, "parallelism_config.parallelism_config_" + key});
   table.ignore({"parallelism_config.*"});
   if (type == "FSDP" || type == "6") {
     auto const stage = by.shards;
@@ -73,9 +76,18 @@ void take_accelerate(setting_table& table, setting_request& asked, trainer_setti
   } else if (type == "TPU" || type == "XLA" || type == "MULTI_CPU") {
     table.refuse("distributed_type", "is no training on GPUs");
   }
-  table.ignore({"fsdp_config*",
-                "deepspeed_config*",
-                "megatron_lm_config*",
+  auto const section = [&](std::string const& name, bool used) { table.ignore({name + (used ? ".*" : ".**")}); };
+  section("fsdp_config", type == "FSDP" || type == "6");
+  section("deepspeed_config", type == "DEEPSPEED");
+  section("megatron_lm_config", type == "MEGATRON_LM");
+  table.ignore({"deepspeed_config.deepspeed_*",
+                "deepspeed_config.gradient_clipping",
+                "deepspeed_config.offload_optimizer_nvme_path",
+                "deepspeed_config.offload_param_nvme_path",
+                "deepspeed_config.seq_parallel_communication_data_type",
+                "deepspeed_config.zero3_init_flag",
+                "deepspeed_config.zero3_save_16bit_model",
+                "megatron_lm_config.megatron_lm_gradient_clipping",
                 "compute_environment",
                 "debug",
                 "machine_rank",
@@ -91,7 +103,14 @@ void take_accelerate(setting_table& table, setting_request& asked, trainer_setti
                 "dynamo_*",
                 "ipex_config*",
                 "mpirun_config*",
-                "fp8_config*",
+                "fp8_config.*",
+                "fp8_config.amax_compute_algo",
+                "fp8_config.amax_history_len",
+                "fp8_config.backend",
+                "fp8_config.fp8_format",
+                "fp8_config.interval",
+                "fp8_config.margin",
+                "fp8_config.override_linear_precision",
                 "command_file",
                 "commands",
                 "deepspeed_hostfile",

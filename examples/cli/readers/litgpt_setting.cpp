@@ -47,9 +47,10 @@ class litgpt_importer {
     if (!finetunes) out_.time.rates.family = ballast::kernel_family::compiled;
     if (in_.has_section("adapter_prompt_length") || in_.has("adapter_start_layer"))
       note("adapters of LLaMA-Adapter are judged as training of all");
-    in_.ignore({"checkpoint_dir", "out_dir",       "lora_*",     "data",        "data.*", "train.*",       "eval.*",
-                "logger_name",    "seed",          "optimizer",  "optimizer.*", "resume", "tokenizer_dir", "initial_checkpoint_dir",
-                "access_token",   "model_config*", "model_name", "num_nodes",   "log.*",  "adapter_*"});
+    in_.ignore(
+        {"checkpoint_dir", "out_dir",    "lora_*",    "data",        "data.*",   "train.*",       "train.max_tokens",       "eval.**",
+         "logger_name",    "seed",       "optimizer", "optimizer.*", "resume",   "tokenizer_dir", "initial_checkpoint_dir", "access_token",
+         "model_config**", "model_name", "num_nodes", "log.*",       "adapter_*"});
     finish_setting(in_, out_);
     return std::move(out_);
   }

@@ -258,9 +258,32 @@ class llamafactory_importer {
     set_attention(in_.word("flash_attn", "auto"), out_);
     set_states(in_, asked_, with, out_);
     ignore_trainer_keys(in_);
-    in_.ignore({"model_class", "template", "train_dataset", "sample_backend", "max_new_tokens", "init_config.*", "dist_config.*",
-                "peft_config.*", "quant_config*", "optim_config.*", "kernel_config.*", "batching_*", "cp_mode", "use_v1_kernels",
-                "lr_scheduler.*", "dpo_*"});
+    in_.ignore({"model_class",
+                "template",
+                "train_dataset",
+                "sample_backend",
+                "max_new_tokens",
+                "init_config.*",
+                "dist_config.*",
+                "dist_config.ep_dispatcher",
+                "dist_config.dcp_path",
+                "peft_config.*",
+                "peft_config.export_size",
+                "peft_config.lora_alpha",
+                "peft_config.lora_dropout",
+                "quant_config*",
+                "optim_config.*",
+                "optim_config.momentum",
+                "optim_config.nesterov",
+                "optim_config.wd",
+                "kernel_config.*",
+                "kernel_config.chunk_size",
+                "kernel_config.include_kernels",
+                "batching_*",
+                "cp_mode",
+                "use_v1_kernels",
+                "lr_scheduler.**",
+                "dpo_*"});
     if (in_.has_section("dpo_") || in_.word("train_dataset").find("dpo") != std::string::npos)
       note("if this is training by preferences, the reference model is not counted");
     finish_setting(in_, out_);

@@ -75,7 +75,7 @@ class megatron_importer {
       note("cp_comm_type " + how + " is judged as p2p: the memory of gathered keys and values is too low");
     m.expert = in_.number_or("expert_model_parallel_size", 1);
     auto const expert_tensor = in_.number_or("expert_tensor_parallel_size", swift_ ? 1 : spread.tensor);
-    if (out_.model.experts == 0) return;
+    if (out_.model.experts == 0) return in_.ignore({"moe_*"});  // nothing of a dense model
     m.expert_tensor = expert_tensor;
     auto const dispatcher = in_.word("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather");
     auto const gathers = dispatcher == "allgather";
@@ -422,6 +422,11 @@ class megatron_importer {
                 "eod_mask_loss",
                 "attention_softmax_in_fp32",
                 "no_bias_dropout_fusion",
+                "bias_activation_fusion",
+                "bias_dropout_fusion",
+                "deallocate_pipeline_outputs",
+                "masked_softmax_fusion",
+                "persist_layer_norm",
                 "no_rope_fusion",
                 "apply_rope_fusion",
                 "apply_layernorm_1p",
@@ -521,7 +526,7 @@ class megatron_importer {
                 "use_sharp",
                 "dataset",
                 "fim_*",
-                "environment.*"});
+                "environment.**"});
   }
 
   setting_table& in_;

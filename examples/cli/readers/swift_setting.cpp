@@ -237,7 +237,7 @@ class swift_importer {
                 "loss_type",
                 "loss_scale",
                 "acc_*",
-                "environment.*"});
+                "environment.**"});
   }
 
   setting_table& in_;
