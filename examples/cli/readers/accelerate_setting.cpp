@@ -31,10 +31,12 @@ setting_table deepspeed_stage(std::string const& file, std::int64_t stage, std::
 void take_accelerate(setting_table& table, setting_request& asked, trainer_setting& by, imported_setting& out) {
   auto& m = out.setting.model;
   if (auto const all = table.number("num_processes"); all && !asked.gpus) asked.gpus = all;
-  auto const type = table.word("distributed_type", "NO");
-  auto const mixed = table.word("mixed_precision", "no");
+  auto const type = table.one_of_or("distributed_type", "NO",
+                                    {"NO", "MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM", "MULTI_CPU", "XLA", "TPU", "MULTI_NPU",
+                                     "MULTI_MLU", "MULTI_SDAA", "MULTI_MUSA", "MULTI_XPU", "MULTI_HPU", "MULTI_NEURON", "6", "false"});
+  auto const mixed = table.one_of_or("mixed_precision", "no", {"no", "fp16", "bf16", "fp8", "false"});
   if (mixed == "fp8") out.notes.emplace_back("fp8 is not modelled: the time is too long");
-  if (mixed != "no" && mixed != "null") by.precision = mixed == "fp16" ? "fp16" : "bf16";
+  if (mixed != "no" && mixed != "false") by.precision = mixed == "fp16" ? "fp16" : "bf16";
   if (table.word_or_none("downcast_bf16") == "yes") out.notes.emplace_back("downcast_bf16 acts on TPUs alone");
   for (auto const* const prefix : {"parallelism_config.", "parallelism_config.parallelism_config_"}) {
     auto const key = [&](char const* name) { return prefix + std::string(name); };
@@ -56,9 +58,9 @@ void take_accelerate(setting_table& table, setting_request& asked, trainer_setti
     if (!by.shards) by.shards = stage.value_or(3);
   } else if (type == "DEEPSPEED") {
     by.deepspeed = table.word("deepspeed_config.deepspeed_config_file");
-    auto const stage = table.number_or("deepspeed_config.zero_stage", 2, 0);
-    auto const states = table.word("deepspeed_config.offload_optimizer_device", "none"),
-               parameters = table.word("deepspeed_config.offload_param_device", "none");
+    auto const stage = table.number("deepspeed_config.zero_stage", 0, 3).value_or(2);
+    auto const states = table.one_of("deepspeed_config.offload_optimizer_device", {"none", "cpu", "nvme"}),
+               parameters = table.one_of("deepspeed_config.offload_param_device", {"none", "cpu", "nvme"});
     auto const away = parameters != "none" && stage == 3 ? "parameters" : states != "none" ? "optimizer" : "none";
     if (by.deepspeed.empty()) by.engine = deepspeed_stage(table.file(), stage, away, by.precision);
   } else if (type == "MEGATRON_LM") {

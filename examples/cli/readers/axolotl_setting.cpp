@@ -31,7 +31,7 @@ class axolotl_importer {
     read_adapter();
     if (flag_or_word(in_, "gradient_checkpointing", false, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     if (flag_or_word(in_, "activation_offloading", false, out_)) note("activation_offloading is not modelled: the memory is too high");
-    set_attention(in_.word("attn_implementation", in_.flag("eager_attention") ? "eager" : ""), out_);
+    set_attention(take_attention(in_, "attn_implementation", in_.flag("eager_attention") ? "eager" : ""), out_);
     read_kernels();
     trainer_setting by;
     by.precision = take_precision(in_, "fp32");
@@ -40,7 +40,7 @@ class axolotl_importer {
     by.deepspeed = in_.word("deepspeed");
     take_fsdp(in_, by, out_);
     by.optimizer_key = "optimizer";
-    by.optimizer = in_.word("optimizer", "adamw_torch_fused");
+    by.optimizer = take_optimizer(in_, "optimizer", "adamw_torch_fused");
     set_states(in_, asked_, by, out_);
     read_preferences();
     ignore();
@@ -64,7 +64,7 @@ class axolotl_importer {
   }
 
   void read_adapter() {
-    auto const adapter = in_.word("adapter", "none");
+    auto const adapter = in_.word_near("adapter", "none", {"lora", "qlora", "llama-adapter", "none"});
     auto const four = in_.flag("load_in_4bit"), eight = in_.flag("load_in_8bit");
     auto const gptq = in_.flag("gptq");
     auto const rank = in_.number_or("lora_r", 8);
@@ -100,7 +100,7 @@ class axolotl_importer {
   }
 
   void read_preferences() {
-    auto const rl = in_.word("rl", "none");
+    auto const rl = in_.word_near("rl", "none", {"dpo", "gdpo", "grpo", "ipo", "orpo", "kto", "simpo", "ebft", "dpo_norm_loss", "none"});
     auto const pairs = rl == "dpo" || rl == "ipo" || rl == "orpo" || rl == "simpo" || rl == "dpo_norm_loss" || in_.flag("reward_model");
     if (pairs) {
       out_.setting.micro_batch *= 2;

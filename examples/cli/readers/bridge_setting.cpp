@@ -115,6 +115,17 @@ void ignore_core_keys(setting_table& keys) {
                "tp_comm_*",
                "bias_activation_fusion",
                "bias_dropout_fusion",
+               "bias_dropout_add_fusion",
+               "attention_type",
+               "do_layer_norm_weight_decay",
+               "ffn_dropout",
+               "fp32_residual_connection",
+               "get_attention_mask_from_fusion",
+               "gradient_as_bucket_view",
+               "no_seqlen_plus_one_input_tokens",
+               "pad_samples_to_global_batch_size",
+               "short_seq_prob",
+               "splits_string",
                "masked_softmax_fusion",
                "persist_layer_norm",
                "memory_efficient_layer_norm",
@@ -339,8 +350,26 @@ void set_adapters(imported_setting& out, std::int64_t rank) {
   if (!distributed && in.has_section("model.optim.")) add_word(keys, "use_distributed_optimizer", "false");
   auto const precision = in.has("trainer.precision") ? in.word("trainer.precision", "bf16") : std::string("bf16");
   if (precision == "32" || precision == "32-true") add_word(keys, "bf16", "false");
-  in.ignore({"trainer.*", "model.*", "exp_manager.*", "name", "optim.*", "data.*", "log.*", "resume.*", "hydra.*", "run.*", "inference.*",
-             "restore_from_path", "defaults", "_target_", "_partial_", "model_type", "cluster_type"});
+  in.ignore({"trainer.*",
+             "trainer.accelerator",
+             "trainer.benchmark",
+             "trainer.use_distributed_sampler",
+             "model.*",
+             "exp_manager.**",
+             "name",
+             "optim.*",
+             "data.*",
+             "log.*",
+             "resume.*",
+             "hydra.*",
+             "run.*",
+             "inference.*",
+             "restore_from_path",
+             "defaults",
+             "_target_",
+             "_partial_",
+             "model_type",
+             "cluster_type"});
   auto out = read_core(std::move(keys), asked, model, "NeMo");
   if (peft == "lora") set_adapters(out, rank);
   if (!peft.empty() && peft != "lora" && peft != "none")

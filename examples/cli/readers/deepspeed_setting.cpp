@@ -165,7 +165,7 @@ class deepspeed_importer {
       return in_.flag(key);
     };
     auto const bf16 = on("bf16.enabled"), fp16 = in_.has("fp16.enabled") && !bf16 && on("fp16.enabled");
-    auto const accumulated = in_.word("data_types.grad_accum_dtype", bf16 ? "bf16" : fp16 ? "fp16" : "fp32");
+    auto const accumulated = in_.one_of_or("data_types.grad_accum_dtype", bf16 ? "bf16" : fp16 ? "fp16" : "fp32", {"fp32", "fp16", "bf16"});
     optimizer = ballast::optimizer_named(accumulated == "fp32" ? "adam" : "adam-bf16-gradients");  // None is the model's format
     if (!bf16 && !fp16) {
       optimizer = ballast::optimizer_named("adam-fp32");

@@ -87,9 +87,10 @@ class litgpt_importer {
 
   void read_states(bool adapts) {
     auto& m = out_.setting.model;
-    auto const precision = in_.word("precision", "bf16-true");
-    auto const quantize = in_.word("quantize");
-    if (!quantize.empty() && !quantize.starts_with("bnb.")) in_.refuse("quantize", "is not modelled; bnb is");
+    auto const precision =
+        in_.one_of("precision", {"bf16-true", "bf16-mixed", "16-true", "16-mixed", "32-true", "bf16", "16", "32", "64-true", "64"});
+    auto const quantize =
+        in_.one_of_or("quantize", "", {"bnb.nf4", "bnb.nf4-dq", "bnb.fp4", "bnb.fp4-dq", "bnb.int8", "bnb.int8-training"});
     if (!quantize.empty() && !adapts) in_.refuse("quantize", "is not modelled without adapters");
     if (quantize.find("int8") != quantize.npos) note("weights of 8 bits are judged as 16: the memory is too high");
     if (precision.starts_with("32")) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and precision is 32";

@@ -103,6 +103,10 @@ class nemo_rl_importer {
     auto const floats = in_.flag(part + "distributed_data_parallel_config.grad_reduce_in_fp32", true);
     in_.ignore({part + "checkpoint.**", part + "env_vars.**", part + "scheduler.**", part + "fp8_cfg.*", part + "peft.*",
                 part + "freeze_config.*"});
+    for (auto const* const key :
+         {"fp8_cfg.fp8", "fp8_cfg.fp8_param", "fp8_cfg.fp8_recipe", "peft.a2a_experimental", "peft.alpha", "peft.dim", "peft.dropout",
+          "peft.dropout_position", "peft.exclude_modules", "peft.lora_A_init_method", "peft.lora_B_init_method", "peft.target_modules"})
+      in_.ignore({part + key});
     auto const adapters = in_.flag(part + "peft.enabled") ? in_.number_or(part + "peft.dim", 8) : 0;
     auto const fp8 = in_.flag(part + "fp8_cfg.enabled");
     auto keys = megatron_keys_below(in_, {part + "distributed_data_parallel_config.", part + "optimizer.", part});
@@ -177,16 +181,22 @@ class nemo_rl_importer {
                   "env_vars",
                   "mtp_detach_heads",
                   "track_moe_metrics",
+                  "use_fused_weighted_squared_relu",
+                  "use_gloo_process_groups",
                   "moe_per_layer_logging"});
     auto asked = asked_;
     asked.model = model;
     asked.gpus = gpus_;
     auto const context = final.number("context_parallel_size", 1, 1 << 16).value_or(1);
-    asked.sequence = (length_of(base) + 2 * context - 1) / (2 * context) * (2 * context);
+    auto const length = length_of(base);
+    asked.sequence = (length + 2 * context - 1) / (2 * context) * (2 * context);
     asked.micro_batch = micro_of(base);
     asked.micro_batches = 1;
     auto out = read_by_megatron(std::move(final), asked, "NeMo RL");
     if (adapters > 0) out.setting.model.language = {.what = ballast::trained::low_rank, .rank = adapters};
+    if (*asked.sequence != length)
+      out.notes.push_back("sequences of " + std::to_string(length) + " tokens are judged as padded to " + std::to_string(*asked.sequence) +
+                          ", a multiple of 2 x context_parallel_size");
     return out;
   }
 
@@ -218,11 +228,11 @@ class nemo_rl_importer {
     if (optimizer.find("Adam") == optimizer.npos) out.notes.push_back("optimizer.name " + optimizer + " is judged as Adam");
     by.sequence = length_of(base);
     by.micro_batch = micro_of(base);
-    in_.ignore({part + "*", part + "_v2", part + "env_vars.**", part + "lora_cfg.alpha", part + "lora_cfg.dropout",
-                part + "lora_cfg.dropout_position", part + "lora_cfg.exclude_modules", part + "lora_cfg.lora_A_init",
-                part + "lora_cfg.match_all_linear", part + "lora_cfg.target_modules", part + "lora_cfg.use_triton",
-                part + "automodel_kwargs.backend.**", part + "automodel_kwargs.force_hf", part + "moe_parallelizer.ignore_router_for_ac",
-                part + "clear_cache_every_n_steps"});
+    in_.ignore({part + "*", part + "_v2", part + "env_vars.**", part + "lora_cfg.alpha", part + "lora_cfg.dim", part + "sequence_parallel",
+                part + "lora_cfg.dropout", part + "lora_cfg.dropout_position", part + "lora_cfg.exclude_modules",
+                part + "lora_cfg.lora_A_init", part + "lora_cfg.match_all_linear", part + "lora_cfg.target_modules",
+                part + "lora_cfg.use_triton", part + "automodel_kwargs.backend.**", part + "automodel_kwargs.force_hf",
+                part + "moe_parallelizer.ignore_router_for_ac", part + "clear_cache_every_n_steps"});
     return out;
   }
 
@@ -300,10 +310,12 @@ class nemo_rl_importer {
                 "policy.scheduler**",
                 "policy.dynamic_batching.*",
                 "policy.dynamic_batching.logprob_mb_tokens",
+                "policy.dynamic_batching.train_mb_tokens",
                 "policy.dynamic_batching.sequence_length_round",
                 "policy.sequence_packing.*",
                 "policy.sequence_packing.algorithm",
                 "policy.sequence_packing.logprob_mb_tokens",
+                "policy.sequence_packing.train_mb_tokens",
                 "policy.sequence_packing.microbatch_order",
                 "policy.sequence_packing.sequence_length_round",
                 "policy.hf_config_overrides**",

@@ -204,6 +204,7 @@ class openrlhf_importer {
   void ignore_rest() {
     in_.ignore({"data.*",
                 "data.max_samples",
+                "data.image_key",
                 "data.chosen_key",
                 "data.rejected_key",
                 "eval.*",

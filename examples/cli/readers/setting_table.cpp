@@ -195,6 +195,20 @@ template <class Each>
   return any_part(key, [&](std::string_view part) { return std::find(words.begin(), words.end(), part) != words.end(); });
 }
 
+/// A key as it is up to 160 letters, so that what tells keys of long sections apart is not cut.
+[[nodiscard]] std::string in_full(std::string_view key) {
+  std::string out;
+  for (; key.size() > 40 && out.size() < 120; key.remove_prefix(40)) out += printable(key.substr(0, 40));
+  return out + printable(key);
+}
+
+/// Without its digits: names that differ in these alone are others, as beta1 and beta2.
+[[nodiscard]] std::string letters_of(std::string_view name) {
+  std::string text(name);
+  std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+  return text;
+}
+
 [[nodiscard]] bool is_none(setting_entry const& entry) {
   return entry.words.size() == 1 && (entry.words[0] == "None" || entry.words[0] == "null" || entry.words[0] == "~");
 }
@@ -233,7 +247,7 @@ setting_entry const* setting_table::take(std::string_view key) {
 void setting_table::refuse(std::string_view key, std::string const& why) const {
   auto const* const entry = look_up(key);
   if (entry == nullptr) throw bad_input(file_ + ": " + std::string(key) + " " + why);
-  throw bad_input(entry->place + ": " + printable(key) + " " + value_in_words(entry->words) + " " + why);
+  throw bad_input(entry->place + ": " + in_full(key) + " " + value_in_words(entry->words) + " " + why);
 }
 
 std::string const& setting_table::only_word(setting_entry const& entry) const {
@@ -304,12 +318,27 @@ bool setting_table::is_flag(std::string_view key) const {
   return entry != nullptr && entry->words.empty();
 }
 
-std::string setting_table::one_of(std::string_view key, std::initializer_list<std::string_view> words) {
-  auto const given = word(key, std::string(*words.begin()));
-  if (std::find(words.begin(), words.end(), given) != words.end()) return given;
+std::string setting_table::one_of_or(std::string_view key, std::string const& otherwise, std::vector<std::string_view> const& words) {
+  auto const given = word(key);
+  if (given.empty()) return otherwise;
+  require_word(key, given, words);
+  return std::string(*std::find_if(words.begin(), words.end(), [&](auto known) { return lower_case(known) == lower_case(given); }));
+}
+
+std::string setting_table::word_near(std::string_view key, std::string const& otherwise, std::vector<std::string_view> const& words) {
+  auto given = word(key, otherwise);
+  auto const known = std::any_of(words.begin(), words.end(), [&](auto meant) { return lower_case(given) == lower_case(meant); });
+  for (auto const meant : words)
+    if (!known && given.size() >= 4 && letters_of(given) != letters_of(meant) && edit_distance(given, meant) == 1)
+      refuse(key, "is none that is known; is " + std::string(meant) + " meant?");
+  return given;
+}
+
+void setting_table::require_word(std::string_view key, std::string_view given, std::vector<std::string_view> const& words) const {
+  if (std::any_of(words.begin(), words.end(), [&](auto known) { return lower_case(known) == lower_case(given); })) return;
   std::string text;
   for (auto const known : words) text += (text.empty() ? "" : ", ") + std::string(known);
-  refuse(key, "must be one of " + text);
+  refuse(key, "must be one of " + text + did_you_mean(given, words));
 }
 
 std::vector<std::string> setting_table::list(std::string_view key) {
@@ -345,7 +374,7 @@ void setting_table::ignore(std::initializer_list<std::string_view> keys) {
 }
 
 /// A longer name may differ in more letters, or lack its end; a new key of a framework differs in a word. Sections in front are those of
-/// both. Of keys that are passed over by their beginning, those that differ in a digit are others, as beta1 and beta2.
+/// both.
 bool setting_table::is_slip(setting_entry const& entry, std::string const& known) const {
   auto const section = entry.key.rfind('.') + 1;  // 0 without one
   if (known.size() <= section || known.size() > entry.key.size() + 16 || known.compare(0, section, entry.key, 0, section) != 0)
@@ -354,12 +383,7 @@ bool setting_table::is_slip(setting_entry const& entry, std::string const& known
   auto const ends_early = name.size() >= 12 && meant.starts_with(name) && meant.size() - name.size() <= 3;
   if (!ends_early && edit_distance(name, meant) > (std::max)(name.size() / 8, std::size_t{1})) return false;
   if (entry.passed == 0) return true;
-  auto const letters = [](std::string_view of) {
-    std::string text(of);
-    std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
-    return text;
-  };
-  return name.size() >= 6 && letters(name) != letters(meant) && look_up(known) == nullptr;
+  return name.size() >= 6 && letters_of(name) != letters_of(meant) && look_up(known) == nullptr;
 }
 
 /// Without the beginning by which it is passed over, and without a section of which keys are known.
@@ -379,12 +403,12 @@ passed_keys setting_table::finish(std::string const& framework) const {
     auto const slip =
         off ? asked_.end() : std::find_if(asked_.begin(), asked_.end(), [&](auto const& known) { return is_slip(entry, known); });
     if (slip != asked_.end())
-      throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + framework + " that this program knows; is " + *slip +
+      throw bad_input(entry.place + ": " + in_full(entry.key) + " is no key of " + framework + " that this program knows; is " + *slip +
                       " meant?");
     if (entry.idle) continue;
     auto const idle = off || is_none(entry) || has_word_of(own, light_words);
     auto const weighty = !off && !is_none(entry) && (computes || has_word_of(own, weighty_words));
-    (weighty ? out.doubtful : idle ? out.harmless : out.unknown).push_back(printable(entry.key));
+    (weighty ? out.doubtful : idle ? out.harmless : out.unknown).push_back(in_full(entry.key));
   }
   if (2 * out.unknown.size() > entries_.size())
     throw bad_input(file_ + ": " + std::to_string(out.unknown.size()) + " of " + std::to_string(entries_.size()) + " keys, as " +

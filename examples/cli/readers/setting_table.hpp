@@ -64,7 +64,15 @@ class setting_table {
   /// Whether it is there without a value.
   [[nodiscard]] bool is_flag(std::string_view key) const;
   /// One of `words`, of which the first is the default.
-  [[nodiscard]] std::string one_of(std::string_view key, std::initializer_list<std::string_view> words);
+  [[nodiscard]] std::string one_of(std::string_view key, std::initializer_list<std::string_view> words) {
+    return one_of_or(key, std::string(*words.begin()), words);
+  }
+  /// The one of `words` that it is but for capital letters; `otherwise` if it is missing or None.
+  [[nodiscard]] std::string one_of_or(std::string_view key, std::string const& otherwise, std::vector<std::string_view> const& words);
+  /// A word of a list that is not closed: any, but none that is a slip of one of `words`.
+  [[nodiscard]] std::string word_near(std::string_view key, std::string const& otherwise, std::vector<std::string_view> const& words);
+  /// Refuses a word of the key's value that is none of `words`.
+  void require_word(std::string_view key, std::string_view given, std::vector<std::string_view> const& words) const;
   /// All words; commas and brackets part them too.
   [[nodiscard]] std::vector<std::string> list(std::string_view key);
 

@@ -105,7 +105,7 @@ class swift_importer {
       m.optimizer = ballast::optimizer_named("galore");
       m.optimizer.rank = in_.number_or("galore_rank", 128);
     }
-    auto const optim = in_.word("optim", "adamw_torch");
+    auto const optim = take_optimizer(in_, "optim", "adamw_torch");
     if (!optim.starts_with("adamw_torch")) note("optim " + printable(optim) + " is judged as Adam");
     auto const plugin = in_.word("optimizer");
     if (plugin.starts_with("muon") || plugin == "dist_muon") {
@@ -120,7 +120,7 @@ class swift_importer {
   void read_kernels() {
     auto& m = out_.setting.model;
     if (in_.flag("use_liger_kernel")) m.loss.how = ballast::head_loss::kind::fused;
-    auto const attention = in_.word("attn_impl");
+    auto const attention = take_attention(in_, "attn_impl", "");
     if (attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
     out_.time.attention = attention.ends_with('3') ? ballast::attention_library::flash3 : ballast::attention_library::flash2;
     if (in_.flag("gradient_checkpointing", true)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;

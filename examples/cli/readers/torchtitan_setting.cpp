@@ -221,8 +221,8 @@ class torchtitan_importer {
     m.framework = ballast::framework_named("eager");
     m.kernels.stream_pools = true;  // reserved bytes are what a device must have
     out_.time.attention = ballast::attention_library::flash2;
-    out_.time.float_reduction = in_.word("training.mixed_precision_reduce", "float32") == "float32";
-    if (in_.word("training.mixed_precision_param", "bfloat16") == "float32")
+    out_.time.float_reduction = in_.one_of("training.mixed_precision_reduce", {"float32", "bfloat16", "float16"}) == "float32";
+    if (in_.one_of("training.mixed_precision_param", {"bfloat16", "float32", "float16"}) == "float32")
       out_.untimed = "the rates of kernels are those of 16 and 8 bits, and mixed_precision_param is float32";
     auto const name = in_.word("optimizer.name", "AdamW");
     if (name != "AdamW" && name != "Adam") in_.refuse("optimizer.name", "is not modelled");

@@ -187,7 +187,7 @@ class torchtune_importer {
 
   void read_states() {
     auto& m = out_.setting.model;
-    auto const halves = in_.word("dtype", "bf16") != "fp32";
+    auto const halves = in_.one_of("dtype", {"bf16", "fp32", "fp16"}) != "fp32";
     if (!halves) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and dtype is fp32";
     m.optimizer = ballast::optimizer_named(halves ? "adam-bf16" : "adam-fp32");
     set_optimizer(in_lower_case(name_of_path(in_.word("optimizer._component_"))), "optimizer._component_", out_);

@@ -130,6 +130,9 @@ class verl_importer {
     }
     auto const tokens = dynamic && !asked_.sequence ? by.sequence : by.micro_batch * sequence;
     auto const of_rank = (step + by.ranks() - 1) / by.ranks();  // sequences
+    if (!dynamic && !asked_.micro_batches && of_rank % by.micro_batch != 0)
+      out.notes.push_back("the " + std::to_string(of_rank) + " sequences of a rank in a step are no multiple of its micro-batch, " +
+                          std::to_string(by.micro_batch) + ", which verl refuses; the last micro-batch is judged as full");
     by.micro_batches = asked_.micro_batches.value_or(dynamic ? (std::max)((of_rank * sequence + tokens - 1) / tokens, std::int64_t{1})
                                                              : (of_rank + by.micro_batch - 1) / by.micro_batch);
     return out;
