@@ -221,11 +221,30 @@ void add_toml(setting_table& table, toml::table const& in, std::string const& se
   }
 }
 
+/// Where a text stops to be JSON.
+[[nodiscard]] std::string fault_of(std::string_view text) {
+  try {
+    (void)nlohmann::json::parse(text);
+  } catch (nlohmann::json::parse_error const& e) {
+    auto const end = (std::min)(e.byte == 0 ? e.byte : e.byte - 1, text.size());
+    auto const line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
+    auto const before = text.substr(0, end).find_last_not_of(" \t\r\n");
+    auto const closes = end < text.size() && (text[end] == '}' || text[end] == ']');
+    auto const comma = closes && before != text.npos && text[before] == ',';
+    return ":" + std::to_string(line) +
+           (end == text.size() ? ": JSON ends before it is complete"
+            : comma            ? ": a comma is before " + std::string(1, text[end]) + ", which JSON does not allow"
+                               : ": not JSON from " + printable(text.substr(end, 12)) + " on");
+  }
+  return ": not JSON";
+}
+
 }  // namespace
 
 setting_table read_json_setting(std::string_view text, std::string const& name) {
   require_plain(text, name);
   auto const json = parse_document(text, name);
+  if (json.is_discarded()) throw bad_input(name + fault_of(text));
   if (!json.is_object()) throw bad_input(name + ": not a JSON object");
   setting_table table(name);
   add_json(table, json, {}, name);
