@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/memory_parts.hpp"
 
+#include "report/output.hpp"
 #include "report/words.hpp"
 
 #include <nlohmann/json.hpp>

@@ -140,6 +140,15 @@ class chunk_prices {
         }
       }
     }
+    auto const q = table_.virtual_stages();
+    low_.assign(q + 1, n);
+    high_.assign(q + 1, 0);
+    for (auto k = q; k-- > 0;) low_[k] = (std::max)(first_[k][low_[k + 1]], k * min_);
+    for (std::size_t k = 0; k < q; ++k) {
+      auto end = n - (std::min)(n, (q - 1 - k) * min_);
+      while (end > 0 && first_[k][end] > high_[k]) --end;
+      high_[k + 1] = end;
+    }
   }
   void add(multipliers& sum) const {
     for (std::size_t s = 0; s < weight_.size(); ++s) {
@@ -157,9 +166,11 @@ class chunk_prices {
   [[nodiscard]] std::optional<std::int64_t> evaluate() {
     constexpr auto never = (std::numeric_limits<std::int64_t>::max)() / 2;
     auto const n = table_.layers(), q = table_.virtual_stages();
+    for (std::size_t k = 0; k <= q; ++k)
+      if (low_[k] > high_[k]) return std::nullopt;
     std::vector<std::int64_t> best(n + 1, never), next(n + 1), prefix(n + 1), each(classes_.size());
     line_.resize(n + 1);
-    std::vector<std::vector<std::size_t>> from(q, std::vector<std::size_t>(n + 1));
+    from_.resize(q * (n + 1));
     std::vector<std::vector<std::uint32_t>> taken(q, std::vector<std::uint32_t>(classes_.size()));
     std::vector<std::size_t> chunk(table_.stages());
     best[0] = 0;
@@ -181,24 +192,26 @@ class chunk_prices {
         }
         each[i] = least + weight_[s] * classes_[i].time + state * classes_[i].state;
       }
-      prefix[0] = 0;
-      for (std::size_t e = 0; e < n; ++e) prefix[e + 1] = prefix[e] + each[table_.class_of[e]];
+      prefix[low_[k]] = 0;
+      for (auto e = low_[k]; e < high_[k + 1]; ++e) prefix[e + 1] = prefix[e] + each[table_.class_of[e]];
       std::size_t head = 0, tail = 0;  // begins that may still be the best one, in `line_`
-      for (std::size_t e = 0; e <= n; ++e) {
-        if (e >= min_ && best[e - min_] != never) {
-          auto const value = best[e - min_] - prefix[e - min_];
+      auto begin = low_[k];
+      for (auto e = low_[k + 1]; e <= high_[k + 1]; ++e) {
+        for (; begin <= high_[k] && begin + min_ <= e; ++begin) {
+          if (best[begin] == never) continue;
+          auto const value = best[begin] - prefix[begin];
           while (tail > head && best[line_[tail - 1]] - prefix[line_[tail - 1]] >= value) --tail;
-          line_[tail++] = e - min_;
+          line_[tail++] = begin;
         }
         while (head < tail && line_[head] < first_[k][e]) ++head;
         next[e] = head == tail ? never : best[line_[head]] - prefix[line_[head]] + prefix[e];
-        from[k][e] = head == tail ? 0 : line_[head];
+        from_[k * (n + 1) + e] = head == tail ? 0 : line_[head];
       }
       std::swap(best, next);
     }
     if (best[n] == never) return std::nullopt;
     cuts_.assign(q + 1, n);
-    for (auto k = q; k-- > 0;) cuts_[k] = from[k][cuts_[k + 1]];
+    for (auto k = q; k-- > 0;) cuts_[k] = from_[k * (n + 1) + cuts_[k + 1]];
     sum_path(taken);
     auto value = best[n];
     std::int64_t weights = 0;
@@ -254,7 +267,8 @@ class chunk_prices {
   std::vector<std::vector<std::int64_t>> price_;
   std::vector<scaled_class> classes_;
   std::vector<std::vector<std::size_t>> first_;  // for each virtual stage and end, the first begin that may be
-  std::vector<std::size_t> cuts_, line_;         // cuts of the last shortest path; scratch
+  std::vector<std::size_t> low_, high_;          // for each cut, the least and the greatest that a path may have
+  std::vector<std::size_t> cuts_, line_, from_;  // cuts of the last shortest path; scratch
   std::vector<std::int64_t> time_used_;          // by it, on each stage
   std::vector<std::vector<std::int64_t>> over_;  // bytes by which it exceeds the room, for each row
 };

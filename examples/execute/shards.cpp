@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executes shards of drawn batches: the gradient is that of each sample by itself, whatever ranks share it and however keys travel.
+#include "run_shards.hpp"
+
+#include <ballast/layout.hpp>
+#include <ballast/methods/global_schedule.hpp>
+#include <ballast/sharding.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using namespace execute;
+
+namespace {
+
+// Nanoseconds, say: a share of the pairs and tokens, and an exchange.
+constexpr auto cost = [](std::int64_t tokens, std::int64_t ranks) {
+  return (tokens * tokens + 20 * tokens) / ranks + (ranks > 1 ? 10 + tokens : 0);
+};
+
+struct drawn_batch {
+  samples data;
+  ballast::sharding_options options;
+};
+drawn_batch draw_batch(std::uint64_t seed, std::size_t vocabulary) {
+  ballast::splitmix64 draw(seed);
+  drawn_batch out{draw_samples(1 + draw() % 12, 24, vocabulary, seed), {}};
+  out.options.ranks = 1 + draw() % 8;
+  auto const longest = *std::max_element(out.data.lengths.begin(), out.data.lengths.end());
+  std::int64_t whole = 1;  // the largest power of two that is not above the ranks
+  while (2 * whole <= static_cast<std::int64_t>(out.options.ranks)) whole *= 2;
+  out.options.capacity = (longest + whole - 1) / whole + static_cast<std::int64_t>(draw() % 12);
+  out.options.cost_per_pass = static_cast<std::int64_t>(draw() % 50);
+  out.options.layout = draw() % 2 == 0 ? ballast::share_layout::zigzag : ballast::share_layout::contiguous;
+  return out;
+}
+
+/// Moves the end of a piece, or exchanges the groups of two, such that tokens are trained twice or see the wrong keys.
+bool spoil(ballast::shards<>& plan, samples const& data, std::uint64_t seed) {
+  for (std::size_t i = 0; i < plan.pieces.size(); ++i) {
+    auto& piece = plan.pieces[(i + seed) % plan.pieces.size()];
+    if (seed % 2 == 0 && piece.end < data.lengths[piece.sample]) return ++piece.end, true;
+    if (seed % 2 == 1 && piece.begin > 0 && piece.end - piece.begin > 1) return ++piece.begin, true;
+  }
+  return false;
+}
+
+/// A packed row whose sequences are padded, cut by zigzag over the ranks; padding has no label.
+void compare_row(outcome& to, transformer const& model, numbers const& p, samples const& data, std::uint32_t ranks, exchange how) {
+  std::vector<std::uint32_t> pack(data.lengths.size());
+  std::iota(pack.begin(), pack.end(), std::uint32_t{0});
+  auto const cu = ballast::cu_seqlens<std::int64_t>(pack, data.lengths, std::int64_t{2} * ranks);
+  row whole;
+  for (std::size_t i = 0; i < data.tokens.size(); ++i) {
+    whole.insert(whole.end(), data.tokens[i].begin(), data.tokens[i].end());
+    for (auto t = data.lengths[i]; t < cu[i + 1] - cu[i]; ++t)
+      whole.push_back({.sample = data.tokens[i][0].sample, .position = t, .id = 0, .label = 0, .weight = 0});
+  }
+  std::vector<rank_pass> passes;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    auto& pass = passes.emplace_back(rank_pass{.rank = r, .at = {}, .group = {}});
+    for (auto const t : ballast::zigzag_indices(cu, {.ranks = ranks}, static_cast<std::int64_t>(r)))
+      pass.at.push_back(whole[static_cast<std::size_t>(t)]);
+    pass.group.assign(pass.at.size(), 0);
+  }
+  std::vector<numbers> gradient(ranks, numbers(model.size()));
+  (void)rank_group(model, how).train(p, passes, gradient);
+  for (std::size_t r = 1; r < ranks; ++r)
+    for (std::size_t i = 0; i < gradient[0].size(); ++i) gradient[0][i] += gradient[r][i];
+  to.add(difference(gradient[0], unpacked(model, p, data, std::vector<double>(data.tokens.size(), 1.0))), true);
+}
+
+}  // namespace
+
+int main() {
+  transformer const model;
+  auto const p = model.initial();
+  std::vector<exchange> const all{exchange::ring, exchange::all_gather, exchange::ulysses};
+  outcome planned[3], locksteps{.what = "lockstep_shards"}, schedules{.what = "global_schedule"}, rows{.what = "zigzag shares of rows"};
+  std::size_t spoilt = 0, found = 0;
+  for (auto const how : {ballast::execution::independent, ballast::execution::lockstep, ballast::execution::mixed})
+    planned[static_cast<int>(how)].what = std::string("plan_shards, ") + to_string(how);
+
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    auto [data, options] = draw_batch(seed, model.vocabulary);
+    for (auto const how : {ballast::execution::independent, ballast::execution::lockstep, ballast::execution::mixed}) {
+      options.execution = how;
+      auto plan = ballast::plan_shards(data.lengths, options, cost);
+      if (plan.status != ballast::status::feasible) continue;
+      compare(planned[static_cast<int>(how)], model, p, data, plan, all);
+      if (!spoil(plan, data, seed)) continue;
+      ++spoilt;
+      outcome wrong;
+      try {
+        compare(wrong, model, p, data, plan, {all[seed % 3]});
+        found += wrong.faults;
+      } catch (std::exception const&) {
+        ++found;
+      }
+    }
+    if (auto const plan = ballast::lockstep_shards(data.lengths, options, cost); plan.status == ballast::status::feasible)
+      compare(locksteps, model, p, data, plan, all);
+    for (auto const how : all) compare_row(rows, model, p, data, static_cast<std::uint32_t>(options.ranks), how);
+    if (options.ranks % 2 == 0) {
+      ballast::global_schedule_options by{.groups = 2, .group = {.capacity = options.capacity * 2, .ranks = options.ranks / 2}};
+      if (auto const plan = ballast::global_schedule(data.lengths, by, cost); plan.status == ballast::status::feasible)
+        compare(schedules, model, p, data, plan.shards, all);
+    }
+  }
+  auto right = true;
+  for (auto const* each : {&planned[0], &planned[1], &planned[2], &locksteps, &schedules, &rows}) right = each->print() && right;
+  std::cout << "spoilt shards: " << found << " of " << spoilt << " found\n";
+  return right && found == spoilt ? 0 : 1;
+}
