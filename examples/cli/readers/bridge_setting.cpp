@@ -375,6 +375,7 @@ void set_adapters(imported_setting& out, std::int64_t rank) {
   if (!peft.empty() && peft != "lora" && peft != "none")
     out.notes.push_back("model.peft.peft_scheme " + peft + " is not modelled: the memory is too high");
   auto const passed = in.finish("NeMo");
+  out.passed.doubtful.insert(out.passed.doubtful.end(), passed.doubtful.begin(), passed.doubtful.end());
   out.passed.unknown.insert(out.passed.unknown.end(), passed.unknown.begin(), passed.unknown.end());
   out.passed.harmless.insert(out.passed.harmless.end(), passed.harmless.begin(), passed.harmless.end());
   return out;

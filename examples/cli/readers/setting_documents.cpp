@@ -224,7 +224,7 @@ void add_toml(setting_table& table, toml::table const& in, std::string const& se
 /// Where a text stops to be JSON.
 [[nodiscard]] std::string fault_of(std::string_view text) {
   try {
-    (void)nlohmann::json::parse(text);
+    [[maybe_unused]] auto const whole = nlohmann::json::parse(text);
   } catch (nlohmann::json::parse_error const& e) {
     auto const end = (std::min)(e.byte == 0 ? e.byte : e.byte - 1, text.size());
     auto const line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
