@@ -2,7 +2,7 @@
 // Executes chains of chunks: a long sample is trained in pieces that keep keys and values, some of which run forward twice. The gradient
 // is that of whole samples, and the bytes that live at once are those of the plan.
 #include "data.hpp"
-#include "ranks.hpp"
+#include "stage.hpp"
 #include "transformer.hpp"
 
 #include <ballast/batching/shard_weights.hpp>
@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iostream>
 #include <map>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -22,119 +22,53 @@ using namespace execute;
 
 namespace {
 
-/// What a chunk keeps from its forward to its backward pass.
-struct chunk_state {
-  std::vector<layer_state> layers;
-  numbers x;  // the input of the head
-  std::size_t bytes() const {
-    auto sum = x.size() * sizeof(double);
-    for (auto const& l : layers) sum += l.bytes();
-    return sum;
-  }
-};
-
 /// Trains the chunks of one chain in the order of some tasks.
 class chain_run {
  public:
   chain_run(transformer const& model, numbers const& p, std::vector<row> chunks, numbers& gradient)
-      : model_(model), p_(p), chunks_(std::move(chunks)), states_(chunks_.size()), stored_(chunks_.size()), gradient_(gradient) {}
-
+      : layers_(model, p, 0, std::vector<keeping>(model.layers, keeping::all)), chunks_(chunks.size()), gradient_(gradient) {
+    for (std::size_t k = 0; k < chunks.size(); ++k) {
+      chunks_[k].at = std::move(chunks[k]);
+      for (std::size_t i = 0; i <= k; ++i) chunks_[k].chain.push_back(&chunks_[i]);
+    }
+  }
   void run(ballast::chunk_task const& task) {
     using enum ballast::chunk_pass;
-    auto const k = std::size_t{task.chunk};
+    auto& chunk = chunks_[task.chunk];
     if (task.pass == backward) {
-      for (auto& of_chunk : stored_)
-        for (auto& each : of_chunk)
-          if (each.dk.empty()) each.dk.assign(each.k.size(), 0), each.dv.assign(each.v.size(), 0);
-      peak_ = std::max(peak_, bytes());
-      back(k);
+      (void)layers_.backward(chunk, {}, gradient_, true, [&](std::size_t) { peak_ = std::max(peak_, bytes()); });
+      chunk.layers.clear();
+      chunk.stored.clear();
+      chunk.end.clear();
     } else {
-      forward(k, task.pass == forward_again);
+      (void)layers_.forward(chunk, {}, task.pass == forward_again);
       peak_ = std::max(peak_, bytes());
-      if (task.pass == forward_drop) states_[k] = {};
+      if (task.pass == forward_drop) chunk.layers.clear(), chunk.end.clear();
     }
   }
   /// The most bytes of activations, keys, values and their gradients that lived at once.
   std::size_t peak() const { return peak_; }
 
  private:
-  void forward(std::size_t k, bool again) {
-    auto const& at = chunks_[k];
-    auto& s = states_[k];
-    s.layers.resize(model_.layers);
-    if (!again) stored_[k].resize(model_.layers);
-    s.x = model_.embed(p_, at);
-    for (std::size_t l = 0; l < model_.layers; ++l) {
-      model_.before_attention(p_, l, at, std::move(s.x), s.layers[l]);
-      auto& a = s.layers[l].attention;
-      if (!again) stored_[k][l] = {.at = {}, .k = a.k, .v = a.v, .dk = {}, .dv = {}};
-      a.k = a.v = {};
-      each_pair(k, l, [&](std::size_t q, std::size_t head, block& keys, std::size_t key) {
-        model_.attend(a, q, head, &keys.k[key], &keys.v[key]);
-      });
-      s.x = model_.after_attention(p_, l, at, s.layers[l]);
-    }
-  }
-  void back(std::size_t k) {
-    auto const& at = chunks_[k];
-    auto& s = states_[k];
-    if (s.layers.empty()) throw std::runtime_error("chunk " + std::to_string(k) + " runs backward without activations");
-    numbers dx;
-    (void)model_.loss(p_, at, s.x, dx, gradient_);
-    for (auto l = model_.layers; l-- > 0;) {
-      auto const d_out = model_.after_attention_backward(p_, l, at, s.layers[l], dx, gradient_);
-      attention_state d;
-      d.q.assign(d_out.size(), 0);
-      each_pair(k, l, [&](std::size_t q, std::size_t head, block& keys, std::size_t key) {
-        auto const place = q * model_.hidden + head * model_.width();
-        model_.attend_backward(s.layers[l].attention, q, head, &keys.k[key], &keys.v[key], &d_out[place], &d.q[place], &keys.dk[key],
-                               &keys.dv[key]);
-      });
-      d.k = stored_[k][l].dk;  // later chunks have added theirs
-      d.v = stored_[k][l].dv;
-      model_.before_attention_backward(p_, l, at, s.layers[l], d, dx, gradient_);
-    }
-    model_.embed_backward(gradient_, at, dx);
-    s = {};
-    stored_[k].clear();
-  }
-  /// Calls `visit(query, head, block, place of key)` for the keys of this chunk and of those before it.
-  template <class Visit>
-  void each_pair(std::size_t k, std::size_t layer, Visit const& visit) {
-    for (std::size_t q = 0; q < chunks_[k].size(); ++q)
-      for (std::size_t from = 0; from <= k; ++from) {
-        if (stored_[from].empty())
-          throw std::runtime_error("chunk " + std::to_string(k) + " lacks the keys of chunk " + std::to_string(from));
-        for (std::size_t t = 0; t < chunks_[from].size(); ++t)
-          if (chunks_[from][t].sample == chunks_[k][q].sample && chunks_[from][t].position <= chunks_[k][q].position)
-            for (std::size_t head = 0; head < model_.heads; ++head)
-              visit(q, head, stored_[from][layer], t * model_.hidden + head * model_.width());
-      }
-  }
   std::size_t bytes() const {
     std::size_t sum = 0;
-    for (auto const& s : states_) sum += s.bytes();
-    for (auto const& of_chunk : stored_)
-      for (auto const& each : of_chunk) sum += (each.k.size() + each.v.size() + each.dk.size() + each.dv.size()) * sizeof(double);
+    for (auto const& chunk : chunks_) sum += layers_.bytes(chunk);
     return sum;
   }
 
-  transformer const& model_;
-  numbers const& p_;
-  std::vector<row> chunks_;
-  std::vector<chunk_state> states_;
-  std::vector<std::vector<block>> stored_;  // of each chunk and layer; `at` is not used
+  stage layers_;
+  std::vector<piece_state> chunks_;
   numbers& gradient_;
   std::size_t peak_ = 0;
 };
 
 /// The bytes of a token as the runs above hold them.
 ballast::chunk_bytes bytes_of(transformer const& model) {
-  auto const each = static_cast<std::int64_t>(sizeof(double)), layers = static_cast<std::int64_t>(model.layers);
-  auto const hidden = static_cast<std::int64_t>(model.hidden), heads = static_cast<std::int64_t>(model.heads);
-  return {.activations = each * (layers * (4 * hidden + 2 * heads) + hidden),
-          .keys_values = each * layers * 2 * hidden,
-          .key_gradients = each * layers * 2 * hidden};
+  layer_bytes const of(model);
+  auto const in_layers = [&](std::size_t bytes) { return static_cast<std::int64_t>(model.layers * bytes); };
+  return {.activations = in_layers(of.state) + static_cast<std::int64_t>(of.input),
+          .keys_values = in_layers(of.keys),
+          .key_gradients = in_layers(of.keys)};
 }
 
 /// Trains a batch; the ranks average their gradients. Tells `to` what each chain held.

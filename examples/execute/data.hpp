@@ -61,10 +61,11 @@ inline numbers unpacked(transformer const& model, numbers const& p, samples cons
   return gradient[0];
 }
 
-/// The largest difference of two gradients, over the largest entry.
+/// The largest difference of a gradient from the right one, over the largest entry.
 inline double difference(numbers const& a, numbers const& b) {
   double most = 0, size = 1e-300;
   for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!std::isfinite(a[i])) return std::abs(a[i]);
     most = std::max(most, std::abs(a[i] - b[i]));
     size = std::max(size, std::abs(b[i]));
   }
