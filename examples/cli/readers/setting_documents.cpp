@@ -229,12 +229,14 @@ void add_toml(setting_table& table, toml::table const& in, std::string const& se
     auto const end = (std::min)(e.byte == 0 ? e.byte : e.byte - 1, text.size());
     auto const line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
     auto const before = text.substr(0, end).find_last_not_of(" \t\r\n");
+    auto const start = end == 0 ? text.npos : text.rfind('\n', end - 1);  // of the line
+    auto const begin = (std::min)(text.find_first_not_of(" \t\r\n", start == text.npos ? 0 : start), text.size());
     auto const closes = end < text.size() && (text[end] == '}' || text[end] == ']');
     auto const comma = closes && before != text.npos && text[before] == ',';
     return ":" + std::to_string(line) +
            (end == text.size() ? ": JSON ends before it is complete"
             : comma            ? ": a comma is before " + std::string(1, text[end]) + ", which JSON does not allow"
-                               : ": not JSON from " + printable(text.substr(end, 12)) + " on");
+                               : ": not JSON at " + printable(text.substr(begin, text.find('\n', begin) - begin)));
   }
   return ": not JSON";
 }
