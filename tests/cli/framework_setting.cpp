@@ -94,6 +94,7 @@ ballast::kernel_setting drawn_kernels(std::uint64_t seed, ballast::model_setting
   k.deferred = draw(2) * 3;
   if (by.spread.zero > 0 && by.spread.data % 2 == 0) k.instances = 1 + draw(2);
   k.moved.bits = static_cast<std::uint8_t>(draw(4) == 0 ? draw(128) : 0);
+  if (by.optimizer.name == "adam-fp32") k.value = 4;
   return k;
 }
 
@@ -119,18 +120,20 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
                           {ballast::deepspeed_json<>, "ds.json", "", true},
                           {torchtitan_format.write, "t.toml", "", true}};
   for (auto const& framework : frameworks) {
-    int same = 0;
+    int same = 0, floats = 0;
     for (auto const* model_name : {"llama-3.1-8b", "qwen3-30b-a3b"}) {
       auto const& model = transformer_preset(model_name);
       for (std::uint64_t seed = 0; seed < 6000; ++seed) {
         auto by = drawn(seed, model);
         by.model.framework = ballast::framework_named(framework.hugging_face ? "eager" : "megatron");
         if (!framework.hugging_face) by.model.kernels = drawn_kernels(seed, by.model);
+        if (framework.hugging_face && by.model.optimizer.name == "adam-fp32") by.model.kernels.value = 4;
         if (!framework.hugging_face && model.experts > 0) by.model.expert_tensor = by.model.spread.tensor > 1 && seed % 2 == 0 ? 2 : 1;
         if (framework.write == torchtitan_format.write) {
-          by.model.kernels = {.tensor_overlap = seed % 5 == 0, .stream_pools = true};
+          by.model.kernels = {.tensor_overlap = seed % 5 == 0, .kept_copies = by.model.spread.zero > 0, .stream_pools = true};
           by.model.loss.how = by.model.spread.tensor > 1 ? ballast::head_loss::kind::parallel : ballast::head_loss::kind::plain;
           by.model.optimizer = ballast::optimizer_named(seed % 3 == 0 ? "adam-bf16" : "adam-fp32");
+          if (seed % 3 == 1) by.model.kernels.value = 4;
           if (model.experts > 0) by.model.expert_tensor = by.model.spread.tensor > 1 && seed % 2 == 0 ? 2 : 1;
         }
         if (by.model.spread.tensor * by.model.spread.data % (by.model.expert * by.model.experts().expert_tensor) != 0) continue;
@@ -143,6 +146,7 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
         if (cut_lost) by.boundaries = back.setting.boundaries;
         back.setting.boundaries = boundaries_of(back.setting, model);
         CHECK(back.setting == by);
+        floats += by.model.kernels.value > 2 ? 1 : 0;
         if (++same % 16 == 0) {
           auto const mine = judge_setting(model, by, {}), theirs = judge_setting(back.model, back.setting, {});
           CHECK(mine.memory == theirs.memory);
@@ -152,6 +156,7 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
     }
     CAPTURE(framework.name);
     CHECK(same >= 100);
+    CHECK((floats > 0) == (framework.write != ballast::swift_flags<>));
   }
 }
 
@@ -475,7 +480,9 @@ TEST_CASE("framework_setting: training by preferences has other models on its de
   CHECK(roles_of(grpo) == names{"reference", "reward", "reward", "rollout, away"});
   CHECK(grpo.setting.sequence == 3072);
   CHECK(grpo.setting.micro_batch == 3);
-  CHECK(grpo.roles[1].of.model == transformer_preset("llama-3.1-70b"));
+  auto scores = transformer_preset("llama-3.1-70b");
+  scores.outputs = 1;
+  CHECK(grpo.roles[1].of.model == scores);
   CHECK(grpo.roles[3].of.setting.model.spread == ballast::parallelism{.tensor = 2, .data = 4});
   CHECK(roles_of(rlhf("--tuner_type full --rlhf_type grpo --beta 0 --use_vllm true --vllm_mode server")).empty());
   auto const awake = rlhf("--tuner_type lora --rlhf_type grpo --use_vllm true --vllm_gpu_memory_utilization 0.4");
@@ -517,7 +524,7 @@ TEST_CASE("framework_setting: what scripts of ms-swift say beside their flags") 
   CHECK((yaml.setting.sequence == 512 && yaml.setting.model.spread.zero == 2 && yaml.unread.empty()));
   CHECK(refused_setting("swift sft other.yaml", "run.sh", knowing(4)).find("what is in line 1: the setting in other.yaml is not known") !=
         std::string::npos);
-  CHECK(has_note(sft("NPROC_PER_NODE=4 " + flags + "--task_type seq_cls --num_labels 2"), "task_type seq_cls has no head"));
+  CHECK(sft("NPROC_PER_NODE=4 " + flags + "--task_type seq_cls --num_labels 2").model.outputs == 2);
   CHECK(has_note(sft("NPROC_PER_NODE=4 swift sft --model org/8B --max_length 9 --tuner_type boft"), "is judged as adapters of rank 8"));
   for (auto const* const type : {"dummy", "llamapro"})
     CHECK(refused_setting(std::string("swift sft --model org/8B --max_length 9 --tuner_type ") + type, "run.sh", knowing(4))

@@ -101,7 +101,7 @@ TEST_CASE("rl_settings: verl's actor under Megatron, with a critic, and batches 
   auto const* const critic = role_of(of, "critic");
   REQUIRE(critic != nullptr);
   CHECK((critic->of.setting.model.spread.tensor == 4 && critic->of.setting.model.language.what == ballast::trained::all));
-  CHECK(!critic->resident);
+  CHECK((!critic->resident && critic->of.model.outputs == 1));
   REQUIRE(role_of(of, "rollout") != nullptr);
   CHECK(role_of(of, "rollout")->resident);
 }
@@ -158,7 +158,9 @@ TEST_CASE("rl_settings: OpenRLHF's SFT, DPO and PPO with all models on the same 
       "--vllm.enable_sleep --ds.enable_sleep\n");
   CHECK((ppo.setting.gpus() == 16 && ppo.setting.micro_batch == 1 && ppo.setting.micro_batches == 8));
   REQUIRE(ppo.roles.size() == 4);
-  CHECK(role_of(ppo, "reward")->of.model == ballast::transformer_preset("qwen2.5-0.5b"));
+  auto score = ballast::transformer_preset("qwen2.5-0.5b");
+  score.outputs = 1;
+  CHECK(role_of(ppo, "reward")->of.model == score);
   CHECK((role_of(ppo, "reward")->resident && !role_of(ppo, "critic")->resident && !role_of(ppo, "rollout")->resident));
   auto const old = read(
       "python3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node 4 --vllm_num_engines 2 "

@@ -56,6 +56,12 @@ TEST_CASE("logits_of: the worst moment by loss and framework") {
   CHECK(most(in_place) == 2000);
   CHECK(most(sixteen_bits) == 8000);
   STATIC_REQUIRE(logits_of(1000, {.how = sixteen_bits, .chunks = 4}, 1) == logit_bytes{4000, 1000});
+  // in float32: logits that are returned, those of all chunks, and both of `sixteen_bits`; Megatron-Core copies nothing
+  STATIC_REQUIRE(logits_of(1000, {.how = returned}, 1, tensor_count::eager, 4) == logit_bytes{8000, 8000});
+  STATIC_REQUIRE(logits_of(1000, {.how = chunked, .chunks = 4}, 1, tensor_count::eager, 4) == logit_bytes{8000, 2000});
+  STATIC_REQUIRE(logits_of(1000, {.how = sixteen_bits, .chunks = 4}, 1, tensor_count::eager, 4) == logit_bytes{8000, 2000});
+  STATIC_REQUIRE(logits_of(1000, {.how = plain}, 1, tensor_count::megatron, 4) == logit_bytes{4000, 0});
+  STATIC_REQUIRE(logits_of(1000, {}, 1, tensor_count::table, 4) == logits_of(1000, {}, 1));
   CHECK(to_string(head_loss{.how = sixteen_bits, .chunks = 4}) == "16-bits:4");
   CHECK(most(returned) == 14000);
   CHECK(most(copied) == 16000);

@@ -72,13 +72,16 @@ drawn draw_training(std::uint64_t seed) {
   auto& k = m.kernels;
   for (auto* const flag : {&k.flash, &k.hidden_dropout, &k.attention_dropout, &k.grouped_gemm, &k.tensor_overlap, &k.expert_overlap,
                            &k.loader_mask, &k.dummy_gradients, &k.repeated_keys, &k.composed_activation, &k.adapter_dropout, &k.offload_all,
-                           &k.step_in_backward, &k.stream_pools})
+                           &k.step_in_backward, &k.stream_pools, &k.kept_copies})
     *flag = likely(5);
   k.engine = !likely(6);
   k.fused_activation = !likely(3);
   k.fp8 = likely(6);
   k.deferred = likely(4) ? between(1, 3, draw) : 0;
   k.value = likely(4) ? 4 : 2;
+  k.local_gradient = likely(4) ? between(1, 4, draw) : 0;
+  if (likely(4)) m.loss.share = between(1, 999, draw);
+  if (likely(6)) model.outputs = between(1, 3, draw);
   for (auto const& of : offload_modules)
     if (likely(12)) k.moved.bits = static_cast<std::uint8_t>(k.moved.bits | offload_set{of.module}.bits);
   by.pipeline.stages = static_cast<std::uint64_t>(between(1, 4, draw));

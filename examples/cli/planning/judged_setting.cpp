@@ -288,10 +288,12 @@ std::string in_words(judged_setting const& of) {
   for (auto const& unread : of.given.unread)  // each with its line, or behind the file's name
     text += "Not read: " + of.file + ", " + unread.substr(unread.starts_with(of.file + ": ") ? of.file.size() + 2 : 0) + ".\n";
   text += of.file + ": a setting of " + of.given.framework + " for " +
-          grouped(static_cast<std::uint64_t>(ballast::parameters(of.given.model))) + " parameters on " +
-          counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + of.device + "), " + counted(by.pipeline.stages, "stage") +
-          (by.chunks() > 1 ? " of " + counted(by.chunks(), "chunk") : "") + " under " + schedule_name(of.given) + ".\nA rank trains " +
-          grouped(static_cast<std::uint64_t>(by.micro_batches)) + (by.micro_batches == 1 ? " micro-batch of " : " micro-batches of ") +
+          grouped(static_cast<std::uint64_t>(ballast::parameters(of.given.model))) + " parameters" +
+          (of.given.model.outputs > 0 ? " with a head of " + counted(static_cast<std::uint64_t>(of.given.model.outputs), "output") : "") +
+          " on " + counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + of.device + "), " +
+          counted(by.pipeline.stages, "stage") + (by.chunks() > 1 ? " of " + counted(by.chunks(), "chunk") : "") + " under " +
+          schedule_name(of.given) + ".\nA rank trains " + grouped(static_cast<std::uint64_t>(by.micro_batches)) +
+          (by.micro_batches == 1 ? " micro-batch of " : " micro-batches of ") +
           counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of up to " +
           counted(static_cast<std::uint64_t>(by.sequence), "token") + " in a step; all ranks train " +
           counted(static_cast<std::uint64_t>(by.global_batch()), "sequence") + ".\n" + again_in_words(by.recompute) + ". " +

@@ -73,6 +73,8 @@ std::string in_words(ballast::model_setting const& by, std::optional<ballast::hi
               std::string(by.optimizer.name);
   if (by.moved != ballast::offload::none) text += " with " + in_words(by.moved) + " in host memory";
   if (by.attention != ballast::attention_kernel::fused) text += ", attention with stored scores";
+  if (by.kernels.value > 2) text += ", computed in float32";
+  if (by.loss.share < 1000) text += ", logits of " + std::to_string((by.loss.share + 5) / 10) + " % of the tokens";
   if (by.fp8_experts) text += ", experts in 8 bits";
   if (by.recompute_modules != ballast::feed_forward_modules)
     text += ", recomputable modules " + (by.recompute_modules.empty() ? "none" : to_string(by.recompute_modules));

@@ -38,13 +38,13 @@ std::string masks_in_words(ballast::transformer const& m) {
 std::string in_words(model_shape const& shape, std::string const& name) {
   auto const& m = shape.language;
   auto const count = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
-  auto const all = parameters(m), outside = m.vocabulary * m.hidden * (m.tied ? 1 : 2);
+  auto const all = parameters(m), outside = (m.vocabulary + (shares_head(m) ? 0 : head_rows(m))) * m.hidden;
   auto text = name + ": " + shape.family + " of ";
   if (auto const& images = shape.images)
     text += count(parameters(images->tower) + parameters(images->projector) + all) + " parameters: vision tower " +
             count(parameters(images->tower)) + ", projector " + count(parameters(images->projector)) + ", language model ";
   text += count(all) + (shape.images ? "" : " parameters") + ", " + count(all - outside) + " without embedding and head" +
-          (m.tied ? ", which are one matrix" : "");
+          (shares_head(m) ? ", which are one matrix" : "");
   if (m.experts > 0) text += "; a token uses " + count(active_parameters(m));
   text += "; " + masks_in_words(m) + ".\n";
   if (!shape.no_images.empty()) text += shape.no_images + "; the language model alone was read.\n";

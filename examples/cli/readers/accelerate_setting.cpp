@@ -166,10 +166,12 @@ namespace {
   set_ranks(in, asked, out, "its degrees");
   if (asked.checkpointing) out.setting.recompute.what = ballast::recompute_setting::kind::uniform;
   take_batches(in, asked, "micro_batch_size", 0, "deepspeed_config.gradient_accumulation_steps", 1, out);
-  if (out.setting.model.framework.count == ballast::tensor_count::megatron)
-    out.setting.model.optimizer = ballast::optimizer_named("adam");
-  else
+  if (auto& m = out.setting.model; m.framework.count == ballast::tensor_count::megatron) {
+    m.optimizer = ballast::optimizer_named(by.precision == "fp32" ? "adam-fp32" : "adam");
+    if (by.precision == "fp32") m.kernels.value = 4;
+  } else {
     set_states(in, asked, by, out);
+  }
   finish_setting(in, out);
   return out;
 }
@@ -178,7 +180,7 @@ namespace {
   require_valid(by, model);
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.tensor = true, .ulysses = true, .ring = true, .stored_scores = false, .adapters = false});
+  out.without = not_written(by, {.tensor = true, .ulysses = true, .ring = true, .stored_scores = false, .adapters = false, .floats = true});
   auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
   auto const again = by.recompute.what != ballast::recompute_setting::kind::none;
   auto const engine = m.optimizer.name == "adam-bf16-gradients" || m.spread.zero == 1;
@@ -187,15 +189,15 @@ namespace {
   if (m.optimizer.name != (engine ? "adam-bf16-gradients" : "adam-fp32")) lack("optimizer " + std::string(m.optimizer.name));
   if (m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
   if (m.moved == ballast::offload::optimizer) lack("offload optimizer without gradients");
-  auto const fits = m.moved == ballast::offload::none || (m.moved == ballast::offload::parameters && m.spread.zero == 3) ||
-                    (m.moved == ballast::offload::gradients && (engine ? m.spread.zero >= 1 : m.spread.zero == 2));
+  auto const fits = m.moved == ballast::offload::none || (m.moved == ballast::offload::parameters && m.spread.zero >= (engine ? 3 : 2)) ||
+                    (m.moved == ballast::offload::gradients && engine && m.spread.zero >= 1);
   if (!fits) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
   if (!engine && m.moved != ballast::offload::none && m.spread.zero < 2) lack("offload without shards");
   if (by.micro_batch * by.micro_batches > 0) lack("micro-batches, which the program is told");
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("compute_environment: LOCAL_MACHINE\ndistributed_type: ", engine ? "DEEPSPEED" : sharded ? "FSDP" : "MULTI_GPU");
-  line("mixed_precision: bf16\nnum_machines: 1\nnum_processes: ", by.gpus());
+  line("mixed_precision: ", m.kernels.value > 2 ? "no" : "bf16", "\nnum_machines: 1\nnum_processes: ", by.gpus());
   if (m.spread.tensor > 1 || m.spread.context > 1)
     line("parallelism_config:\n  parallelism_config_tp_size: ", m.spread.tensor, "\n  parallelism_config_",
          m.method == ballast::context_method::ring ? "cp" : "sp", "_size: ", m.spread.context);

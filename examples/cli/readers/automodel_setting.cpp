@@ -187,6 +187,9 @@ class automodel_importer {
     auto const reshard =
         in_.has("distributed.moe.reshard_after_forward") ? "distributed.moe.reshard_after_forward" : "distributed.reshard_after_forward";
     if (spread.zero == 3 && !in_.flag(reshard, stages == 1)) spread.zero = 2;
+    auto const defers = in_.flag("distributed.defer_fsdp_grad_sync", true), views = in_.flag("distributed.gradient_as_bucket_view");
+    if (spread.zero == 0) m.kernels.kept_copies = false;
+    if (spread.zero == 0 ? !views : defers) m.kernels.local_gradient = spread.zero == 0 ? 2 : 4;  // FSDP2 reduces in float32
     if (degree_of(in_, "distributed.dp_replicate_size") > 1)
       note("dp_replicate_size: states are judged as sharded over all ranks, so the memory is too low");
     auto const experts = degree_of(in_, "distributed.ep_size");
@@ -207,6 +210,9 @@ class automodel_importer {
     auto const dtype = in_.word("model.torch_dtype", in_.word("model.dtype", "bf16"));
     auto const floats = dtype.find("32") != dtype.npos;
     m.optimizer = ballast::optimizer_named(floats ? "adam-fp32" : "adam-bf16");
+    auto const policy = in_.word("distributed.mp_policy.param_dtype", "bfloat16");  // of FSDP2, whatever it stores
+    if (m.spread.zero == 0 ? floats : policy.find("32") != policy.npos) m.kernels.value = 4;
+    if (floats && m.kernels.local_gradient > 0) m.kernels.local_gradient = 4;
     auto const name = in_.word("optimizer._target_", "torch.optim.AdamW");
     if (in_.flag("optimizer.master_weights")) {  // of Transformer Engine: moments are in float32 unless the file says otherwise
       auto const short_moments = in_.word("optimizer.exp_avg_dtype").find("bfloat16") != std::string::npos;

@@ -106,9 +106,12 @@ class axolotl_importer {
       out_.setting.micro_batch *= 2;
       note("a pair of answers counts as two sequences of a micro-batch");
     }
+    if (in_.flag("reward_model")) out_.model.outputs = in_.number_or("num_labels", 1);
+    if (in_.flag("process_reward_model")) out_.model.outputs = in_.number_or("num_labels", 2);
     auto const beta = in_.decimal_number("trl.beta").value_or(0);
     auto const group = rl == "grpo" || rl == "gdpo";
     if (rl == "dpo" || rl == "ipo" || rl == "kto" || (group && beta > 0)) add_reference(out_);
+    if (group) set_answers(in_.number_or("trl.max_completion_length", 512), out_);
     if (group && in_.flag("trl.use_vllm") && in_.word("trl.vllm_mode", "server") == "colocate")
       note("vLLM on the same devices is not counted: the memory is too low");
     if (rl == "ebft") note("rl ebft is judged as training on the sequences; what it generates is not counted");
@@ -264,7 +267,7 @@ class axolotl_importer {
   if (m.optimizer.name != expected) lack("optimizer " + std::string(m.optimizer.name));
   auto const fused = m.loss.how == ballast::head_loss::kind::fused, chunked = m.loss.how == ballast::head_loss::kind::chunked;
   if (!fused && !chunked && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
-  auto const away = m.moved == (zero == 2 ? ballast::offload::gradients : ballast::offload::parameters) && zero >= 2;
+  auto const away = m.moved == ballast::offload::parameters && zero >= 2;
   if (m.moved != ballast::offload::none && !away) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };

@@ -170,6 +170,7 @@ class deepspeed_importer {
     if (!bf16 && !fp16) {
       optimizer = ballast::optimizer_named("adam-fp32");
       auto const autocast = in_.flag("torch_autocast.enabled");
+      if (!autocast) out_.setting.model.kernels.value = 4;
       if (!autocast) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is enabled";
     }
     auto const floats = in_.flag("fp32_allreduce");

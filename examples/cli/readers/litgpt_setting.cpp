@@ -96,6 +96,8 @@ class litgpt_importer {
     if (precision.starts_with("32")) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and precision is 32";
     auto const halves = precision.ends_with("-true") && !precision.starts_with("32");
     m.kernels.adapter_value = halves ? 2 : 4;
+    if (precision.starts_with("32")) m.kernels.value = 4;
+    m.kernels.local_gradient = halves ? 2 : 4;  // accumulated under no_backward_sync
     if (adapts) {
       std::vector<std::string> targets;
       for (auto const* const part : {"query", "key", "value", "projection"})
@@ -120,7 +122,7 @@ class litgpt_importer {
   require_valid(by, model);
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.stored_scores = false});
+  out.without = not_written(by, {.stored_scores = false, .floats = true});
   auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
   auto const several = by.gpus() > 1, again = by.recompute.what != ballast::recompute_setting::kind::none;
   if (m.spread.zero != (several ? 3 : 0)) lack(ballast::sentence("ZeRO stage ", m.spread.zero, " on ", by.gpus(), " devices"));
@@ -138,7 +140,11 @@ class litgpt_importer {
     line("model_name: NAME  # of the model\ntokenizer_dir: checkpoints/NAME");
   else
     line("checkpoint_dir: checkpoints/NAME  # of the model");
-  line("precision: bf16-", m.optimizer.name == "adam-bf16" ? "true" : "mixed", "\ndevices: ", by.gpus(), "\nnum_nodes: 1");
+  line("precision: ",
+       m.kernels.value > 2               ? "32-true"
+       : m.optimizer.name == "adam-bf16" ? "bf16-true"
+                                         : "bf16-mixed",
+       "\ndevices: ", by.gpus(), "\nnum_nodes: 1");
   if (adapts) {
     auto const all = m.language.matrices == ballast::adapted_matrices::every_matrix ? "true" : "false";
     line("lora_r: ", m.language.rank, "\nlora_query: true\nlora_key: ", all, "\nlora_value: true\nlora_projection: ", all,

@@ -45,13 +45,14 @@ class llamafactory_importer {
       by.precision = "bf16";
       by.halves = true;
     }
-    by.halves = by.halves || m.language.what == ballast::trained::low_rank;  // what is frozen is in 16 bits
+    by.halves = by.halves || (by.precision != "fp32" && m.language.what == ballast::trained::low_rank);  // what is frozen is in 16 bits
     by.deepspeed = in_.word("deepspeed");
     take_fsdp(in_, by, out_);
     by.optimizer = take_optimizer(in_, "optim", "adamw_torch");
     read_optimizer(by);
     if (megatron_) {
-      m.optimizer = ballast::optimizer_named("adam");
+      m.optimizer = ballast::optimizer_named(by.precision == "fp32" ? "adam-fp32" : "adam");
+      if (by.precision == "fp32") m.kernels.value = 4;
       out_.setting.recompute = {};
       if (in_.one_of("recompute_granularity", {"none", "full", "selective"}) == "full")
         out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
@@ -207,6 +208,7 @@ class llamafactory_importer {
     }
     auto const loss = in_.word("pref_loss", "sigmoid");
     if ((stage == "dpo" && loss != "orpo" && loss != "simpo") || stage == "kto") add_reference(out_);
+    if (stage == "rm") note("the value head of rm leaves logits without gradients: the memory of the head is too high");
     if (stage == "ppo") {
       add_reference(out_);
       note("reward model and critic are not counted: the memory is too low");
@@ -258,6 +260,7 @@ class llamafactory_importer {
     with.optimizer = take_optimizer(in_, "optim_config.name", "adamw_torch");
     set_attention(take_attention(in_, "flash_attn", "auto"), out_);
     set_states(in_, asked_, with, out_);
+    if (with.shards) m.kernels.local_gradient = 0;  // its own trainer exchanges after each micro-batch
     ignore_trainer_keys(in_);
     in_.ignore({"model_class",
                 "template",
@@ -301,7 +304,7 @@ class llamafactory_importer {
   require_valid(by, model);
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {});
+  out.without = not_written(by, {.floats = true});
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const state = m.optimizer.name;
   if (m.spread.zero != 0 && m.spread.zero != 3) out.without.push_back(ballast::sentence("ZeRO stage ", m.spread.zero));
@@ -326,7 +329,7 @@ class llamafactory_importer {
   line("cutoff_len: ", by.sequence, "\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
        "\ngradient_accumulation_steps: ", by.micro_batches);
   if (by.recompute.what == ballast::recompute_setting::kind::none) line("disable_gradient_checkpointing: true");
-  line("bf16: true");
+  line("bf16: ", m.kernels.value > 2 ? "false" : "true");
   if (state == "adam-bf16") line("pure_bf16: true");
   if (fused) line("enable_liger_kernel: true");
   if (m.attention != ballast::attention_kernel::fused) line("flash_attn: disabled");

@@ -100,7 +100,10 @@ class megatron_importer {
       m.spread.zero = strategy == "optim_grads_params" ? 3 : strategy == "optim_grads" ? 2 : strategy == "optim" ? 1 : 0;
     if (in_.flag("use_torch_fsdp2")) m.spread.zero = 3;
     auto const halves = in_.flag("bf16", swift_), fp16 = in_.flag("fp16");
-    auto const bytes = [&](char const* key) { return in_.one_of(key, {"fp32", "bf16", "fp16", "fp8"}) == "fp32" ? 4 : 2; };
+    auto const bytes = [&](char const* key) {
+      auto const type = in_.one_of(key, {"fp32", "bf16", "fp16", "fp8"});
+      return type == "fp32" ? 4 : type == "fp8" ? 1 : 2;
+    };
     auto const of_fsdp = [&](char const* key) {  // "auto" is the format of the model
       auto const format = in_.word(key);
       return format.empty() || format == "auto" ? 0 : format == "fp32" ? 4 : 2;
@@ -113,16 +116,19 @@ class megatron_importer {
     // Megatron-LM turns this flag on for bf16 alone
     auto const fp16_gradient = !halves && !in_.flag("accumulate_allreduce_grads_in_fp32");
     auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2 || fp16_gradient;
+    auto const precision_aware = in_.flag("use_precision_aware_optimizer");
     auto& optimizer = m.optimizer;
     optimizer = ballast::optimizer_named(!short_gradient || (halves && swift_) ? "adam" : "adam-bf16-gradients");
+    if (fp16_gradient && fp16 && !precision_aware)  // a copy of the gradients in float32 for the step
+      optimizer.name = "adam in float16", optimizer.state.optimizer += 4;
     if (!halves && !fp16) {
       optimizer = ballast::optimizer_named("adam-fp32");
+      m.kernels.value = 4;
       out_.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is set";
     }
     out_.time.float_reduction = !short_gradient;  // of FSDP
     auto const name = in_.one_of("optimizer", {"adam", "sgd", "muon", "lion", "soap", "adaptive_muon", "dist_muon"});
     auto const momentum = in_.decimal_number("sgd_momentum").value_or(0.9);
-    auto const precision_aware = in_.flag("use_precision_aware_optimizer");
     if (name == "sgd") {
       optimizer = ballast::optimizer_named(momentum == 0 ? "sgd" : "sgd-momentum");
     } else if (name == "lion" || name == "muon" || name == "dist_muon") {

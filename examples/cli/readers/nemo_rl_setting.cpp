@@ -64,6 +64,7 @@ class nemo_rl_importer {
     auto const megatron = in_.flag("policy.megatron_cfg.enabled");
     out_ = megatron ? by_megatron("policy.", out_.model) : by_dtensor("policy.", out_.model);
     out_.reads_images = images;
+    if (in_.flag("policy.reward_model_cfg.enabled")) out_.model.outputs = 1;
     out_.notes.insert(out_.notes.begin(), notes.begin(), notes.end());
     out_.unread = std::move(unread);
     read_batches();
@@ -147,7 +148,7 @@ class nemo_rl_importer {
       if (entry.key == "bf16" || entry.key == "fp16") continue;
       final.add(entry);
     }
-    add_word(final, "bf16", "true");
+    add_word(final, "bf16", in_.word(base + "precision", "bfloat16") == "float32" ? "false" : "true");
     if (recomputes) {
       add_word(final, "recompute_granularity", "full");
       auto const full = final.word("recompute_granularity") == "full";
@@ -212,6 +213,7 @@ class nemo_rl_importer {
     spread.sequence_parallel = spread.tensor > 1 && in_.flag(part + "sequence_parallel");
     spread.data = ranks_of(in_, gpus_, spread.tensor * spread.context, "tensor_parallel_size x context_parallel_size") * spread.context;
     set_fsdp(out);
+    if (in_.word(base + "precision", "bfloat16") == "float32") by.model.kernels.value = 4;
     auto const experts = degree_of(in_, part + "expert_parallel_size");
     if (model.experts > 0) {
       by.model.expert = experts;

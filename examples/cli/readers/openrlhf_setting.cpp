@@ -58,6 +58,7 @@ class openrlhf_importer {
                         "gradient_checkpointing")))
       by.recompute.what = ballast::recompute_setting::kind::uniform;
     if (by_preferences_) read_roles(gpus);
+    if (program_ == "train_rm") out_.model.outputs = 1;
     if (program_ == "train_dpo") {
       auto const moved = in_.flag("ref.offload") || in_.flag("ref_offload");
       out_.roles.push_back(forward_role(in_, "reference", out_.model,
@@ -87,6 +88,7 @@ class openrlhf_importer {
     auto const sums = in_.word(placed("ds.grad_accum_dtype", "grad_accum_dtype"), "bf16");
     m.optimizer = ballast::optimizer_named(sums == "fp32" ? "adam" : "adam-bf16-gradients");
     if (in_.flag(placed("ds.adam_offload", "adam_offload")) && m.spread.zero >= 1) m.moved = ballast::offload::gradients;
+    if (dtype == "fp32") m.optimizer = ballast::optimizer_named("adam-fp32"), m.kernels.value = 4;
     if (dtype == "fp32") out_.untimed = "the rates of kernels are those of 16 and 8 bits, and param_dtype is fp32";
     if (in_.word("optim", "adam") == "muon") m.optimizer = ballast::optimizer_named("muon");
     if (in_.number_or(placed("ds.zpg", "zpg"), 1) > 1)
@@ -177,6 +179,7 @@ class openrlhf_importer {
       imported_setting own;
       own.framework = out_.framework;
       own.model = in_.word(critic).empty() && has_reward ? known(reward) : known(critic);
+      own.model.outputs = 1;
       own.setting.model = m;
       own.setting.pipeline = out_.setting.pipeline;
       require_suits(in_, own);

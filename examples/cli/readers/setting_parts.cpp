@@ -176,6 +176,7 @@ void set_fsdp(imported_setting& out) {
   auto& m = out.setting.model;
   m.framework = ballast::framework_named("eager");
   m.optimizer = ballast::optimizer_named("adam-fp32");
+  m.kernels.kept_copies = true;
   m.kernels.stream_pools = true;  // reserved bytes are what a device must have
   m.spread.zero = m.spread.data > 1 ? 3 : 0;
   out.time.rates.family = ballast::kernel_family::eager;
@@ -188,6 +189,7 @@ imported_role forward_role(setting_table const& table, std::string const& role, 
   imported_role out{.role = role, .of = {}, .resident = by.resident};
   out.of.framework = role;
   out.of.model = model;
+  if (role == "reward") out.of.model.outputs = 1;
   auto& setting = out.of.setting;
   setting.pipeline.stages = static_cast<std::uint64_t>(by.stages);
   auto& m = setting.model;

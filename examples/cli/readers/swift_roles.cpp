@@ -2,6 +2,7 @@
 #include "readers/swift_roles.hpp"
 
 #include "errors.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/footprint/model_setting.hpp>
 
@@ -42,6 +43,8 @@ class role_reader {
     }
     read_teacher(kind, whole);
     if (draws_answers(kind)) read_rollout();
+    auto const joined = in_.flag("padding_free") || in_.flag("packing") || out_.setting.model.spread.context > 1;
+    if (kind == "grpo" && !joined && out_.framework == "ms-swift") set_answers(in_.number_or("max_completion_length", 512), out_);
     if (kind == "dpo" || kind == "orpo" || kind == "simpo" || kind == "cpo" || kind == "rm") {
       out_.setting.micro_batch *= 2;
       note("a sample of " + kind + " is a pair, so a micro-batch holds twice as many sequences as its key says");
@@ -135,6 +138,7 @@ class role_reader {
     } else if (!name.empty() && name != in_.word("model")) {
       note(key + " = " + printable(name) + " is judged by the shape of the model that trains: the memory may be wrong");
     }
+    if (role == "reward" || role == "critic") of.model.outputs = 1;
     of.setting.model.language = {.what = trains ? ballast::trained::all : ballast::trained::none};
     out_.roles.push_back({.role = role, .of = std::move(of), .resident = resident});
   }
@@ -185,9 +189,12 @@ class role_reader {
 
 void read_swift_task(setting_table& in, imported_setting& out) {
   auto const task = in.word("task_type", "causal_lm");
-  in.ignore({"num_labels", "problem_type", "add_non_thinking_prefix", "enable_thinking", "response_prefix", "experts_impl"});
-  if (task == "seq_cls" || task == "reranker" || task == "embedding")
-    out.notes.push_back("task_type " + task + " has no head of a vocabulary, and is judged with one: memory and time are too high");
+  auto const labels = in.number("num_labels", 1);
+  in.ignore({"problem_type", "add_non_thinking_prefix", "enable_thinking", "response_prefix", "experts_impl"});
+  auto const rewards = in.word("rlhf_type") == "rm";
+  if (task == "embedding") out.notes.emplace_back("task_type embedding has no head, and is judged with one output");
+  if (rewards || task == "seq_cls" || task == "reranker" || task == "embedding")
+    out.model.outputs = rewards || task == "embedding" ? 1 : labels.value_or(task == "reranker" ? 1 : 2);
 }
 
 std::optional<std::int64_t> swift_length(setting_table& in, bool rlhf) {

@@ -99,7 +99,8 @@ class swift_importer {
       m.optimizer = ballast::optimizer_named("adam-bf16");
     else
       read_zero(zero);
-    if (!in_.word("fsdp").empty()) m.spread.zero = 3;
+    if (zero == "none") m.kernels.local_gradient = 2;  // buckets of DistributedDataParallel
+    if (!in_.word("fsdp").empty()) m.spread.zero = 3, m.kernels.kept_copies = true;
     if (in_.number_or("zero_hpz_partition_size", 1) > 1) note("zero_hpz_partition_size is not modelled: the memory is too low");
     if (in_.flag("use_galore")) {
       m.optimizer = ballast::optimizer_named("galore");
@@ -123,6 +124,13 @@ class swift_importer {
     auto const attention = take_attention(in_, "attn_impl", "");
     if (attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
     out_.time.attention = attention.ends_with('3') ? ballast::attention_library::flash3 : ballast::attention_library::flash2;
+    auto const type = in_.word("torch_dtype", "bfloat16");
+    if (type.find("32") != type.npos && !in_.flag("bf16") && !in_.flag("fp16")) {
+      if (m.optimizer.name.starts_with("adam")) m.optimizer = ballast::optimizer_named("adam-fp32");
+      m.kernels.value = 4;
+      if (m.kernels.local_gradient > 0) m.kernels.local_gradient = 4;
+      out_.untimed = "the rates of kernels are those of 16 and 8 bits, and torch_dtype is " + type;
+    }
     if (in_.flag("gradient_checkpointing", true)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
   }
 

@@ -219,11 +219,14 @@ class torchtitan_importer {
     auto const dtype = in_.one_of("training.dtype", {"float32", "bfloat16"});
     m.optimizer = ballast::optimizer_named(dtype == "bfloat16" ? "adam-bf16" : "adam-fp32");
     m.framework = ballast::framework_named("eager");
+    m.kernels.kept_copies = m.spread.zero > 0;
     m.kernels.stream_pools = true;  // reserved bytes are what a device must have
     out_.time.attention = ballast::attention_library::flash2;
     out_.time.float_reduction = in_.one_of("training.mixed_precision_reduce", {"float32", "bfloat16", "float16"}) == "float32";
-    if (in_.one_of("training.mixed_precision_param", {"bfloat16", "float32", "float16"}) == "float32")
+    if (in_.one_of("training.mixed_precision_param", {"bfloat16", "float32", "float16"}) == "float32") {
+      if (dtype == "float32") m.kernels.value = 4;
       out_.untimed = "the rates of kernels are those of 16 and 8 bits, and mixed_precision_param is float32";
+    }
     auto const name = in_.word("optimizer.name", "AdamW");
     if (name != "AdamW" && name != "Adam") in_.refuse("optimizer.name", "is not modelled");
     if (in_.flag("optimizer.early_step_in_backward")) note("early_step_in_backward is not modelled: the memory is too high");
@@ -509,6 +512,8 @@ class toml_writer {
     auto const name = by_.model.optimizer.name;
     if (name != "adam-fp32" && name != "adam-bf16") lack("optimizer " + std::string(name));
     add("dtype", std::string(name == "adam-bf16" ? "bfloat16" : "float32"));
+    if (by_.model.kernels.value > 2) add("mixed_precision_param", std::string("float32"));
+    if (by_.model.kernels.value > 2 && name != "adam-fp32") lack("computation in float32");
     auto const moved = by_.model.moved;
     turn("enable_cpu_offload", moved == ballast::offload::parameters);
     if (moved == ballast::offload::optimizer) lack("offload optimizer");

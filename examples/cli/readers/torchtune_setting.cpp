@@ -190,12 +190,13 @@ class torchtune_importer {
     auto const halves = in_.one_of("dtype", {"bf16", "fp32", "fp16"}) != "fp32";
     if (!halves) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and dtype is fp32";
     m.optimizer = ballast::optimizer_named(halves ? "adam-bf16" : "adam-fp32");
+    if (!halves) m.kernels.value = 4;
     set_optimizer(in_lower_case(name_of_path(in_.word("optimizer._component_"))), "optimizer._component_", out_);
     if (in_.flag("optimizer_in_bwd")) note("optimizer_in_bwd frees each gradient at once, which is not modelled: the memory is too high");
     if (out_.setting.gpus() == 1) return;
     m.spread.zero = in_.flag("fsdp_reshard_after_forward", true) ? 3 : 2;
-    if (in_.flag("fsdp_cpu_offload") || in_.flag("fsdp.cpu_offload"))
-      m.moved = m.spread.zero == 3 ? ballast::offload::parameters : ballast::offload::gradients;
+    if (in_.flag("fsdp_cpu_offload") || in_.flag("fsdp.cpu_offload")) m.moved = ballast::offload::parameters;
+    m.kernels.kept_copies = true;
     note("a recipe for several devices is assumed, with FSDP over all");
   }
 
@@ -225,14 +226,15 @@ class torchtune_importer {
   require_valid(by, model);
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {.tensor = true, .ring = true, .stored_scores = false});
+  out.without = not_written(by, {.tensor = true, .ring = true, .stored_scores = false, .floats = true});
   auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
   auto const zero = m.spread.zero;
   if (by.gpus() == 1 ? zero != 0 : zero < 2) lack(ballast::sentence("ZeRO stage ", zero, " on ", by.gpus(), " devices"));
-  if (m.optimizer.name != "adam-bf16") lack("optimizer " + std::string(m.optimizer.name));
+  auto const floats = m.kernels.value > 2;
+  if (m.optimizer.name != (floats ? "adam-fp32" : "adam-bf16")) lack("optimizer " + std::string(m.optimizer.name));
   auto const chunked = m.loss.how == ballast::head_loss::kind::chunked;
   if (!chunked && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
-  auto const away = m.moved == (zero == 2 ? ballast::offload::gradients : ballast::offload::parameters) && zero >= 2;
+  auto const away = m.moved == ballast::offload::parameters && zero >= 2;
   if (m.moved != ballast::offload::none && !away) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const all = m.language.matrices == ballast::adapted_matrices::every_matrix;
@@ -248,7 +250,8 @@ class torchtune_importer {
   line("optimizer:\n  _component_: torch.optim.AdamW\n  fused: true\nloss:\n  _component_: torchtune.modules.loss.",
        chunked ? "LinearCrossEntropyLoss" : "CrossEntropyLoss");
   if (chunked) line("  num_output_chunks: ", m.loss.chunks);
-  line("dtype: bf16\nenable_activation_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
+  line("dtype: ", floats ? "fp32" : "bf16",
+       "\nenable_activation_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   if (m.spread.tensor > 1) line("tensor_parallel_dim: ", m.spread.tensor);
   if (m.spread.context > 1) line("context_parallel_dim: ", m.spread.context);
   if (zero >= 2) line("fsdp_reshard_after_forward: ", zero == 3 ? "true" : "false");

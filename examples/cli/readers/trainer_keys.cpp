@@ -4,6 +4,8 @@
 #include "errors.hpp"
 #include "readers/setting_documents.hpp"
 
+#include <ballast/core/math.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -261,6 +263,11 @@ void set_attention(std::string const& name, imported_setting& out) {
     out.time.attention = ballast::attention_library::flash3;
 }
 
+void set_answers(std::int64_t tokens, imported_setting& out) {
+  auto const all = out.setting.sequence;
+  out.setting.model.loss.share = tokens < all ? (std::max)(ballast::divide_up(1000 * tokens, all), std::int64_t{1}) : 1000;
+}
+
 void add_reference(imported_setting& out) {
   if (out.setting.model.language.what != ballast::trained::all) {
     out.notes.emplace_back("the reference model is the model without its adapters, and takes no memory");
@@ -270,16 +277,18 @@ void add_reference(imported_setting& out) {
   of.roles.clear();
   of.setting.model.language.what = ballast::trained::none;
   of.setting.recompute = {};
-  of.setting.model.optimizer.state.parameter = 2;
+  of.setting.model.optimizer.state.parameter = of.setting.model.kernels.value;
   out.roles.push_back({.role = "reference", .of = std::move(of), .resident = true});
 }
 
 void set_states(setting_table& table, setting_request const& asked, trainer_setting const& by, imported_setting& out) {
   auto& m = out.setting.model;
+  auto& k = m.kernels;
   auto const adapts = m.language.what == ballast::trained::low_rank;
+  auto const floats = by.precision == "fp32" && !by.halves;
+  if (floats) k.value = 4;
   auto const galore_rank = m.optimizer.rank;
-  if (by.precision == "fp32" && !by.halves)
-    out.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is on";
+  if (floats) out.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is on";
   auto const alone = [&] {
     m.optimizer = ballast::optimizer_named(by.halves && adapts ? "adam-bf16-gradients" : by.halves ? "adam-bf16" : "adam-fp32");
   };
@@ -306,6 +315,7 @@ void set_states(setting_table& table, setting_request const& asked, trainer_sett
     m.spread.zero = spread.zero;
     m.optimizer = file.setting.model.optimizer;
     m.moved = file.setting.model.moved;
+    k.value = by.halves ? 2 : file.setting.model.kernels.value;
     out.time.gradient_overlap = file.time.gradient_overlap;
     out.time.float_reduction = file.time.float_reduction;
     if (text) out.notes.push_back("DeepSpeed's setting is that of " + printable(by.deepspeed));
@@ -313,12 +323,16 @@ void set_states(setting_table& table, setting_request const& asked, trainer_sett
       if (!note.starts_with("activation_checkpointing")) out.notes.push_back(note);
   } else if (by.shards) {
     m.spread.zero = *by.shards;
-    auto const name = adapts ? "adam-bf16-gradients" : by.halves && by.precision == "fp32" ? "adam-bf16" : "adam-fp32";
+    auto const name = adapts && !floats ? "adam-bf16-gradients" : by.halves && by.precision == "fp32" ? "adam-bf16" : "adam-fp32";
     m.optimizer = ballast::optimizer_named(name);  // the trainable parameters are float32 wherever precision is mixed
-    if (by.shards_away && *by.shards == 3) m.moved = ballast::offload::parameters;
-    if (by.shards_away && *by.shards == 2) m.moved = ballast::offload::gradients;
+    k.kept_copies = true;
+    k.local_gradient = k.value;  // accelerate's no_sync, in the precision of the computation
+    if (by.shards_away && *by.shards >= 2) m.moved = ballast::offload::parameters;
   } else {
     alone();
+    k.local_gradient = m.optimizer.state.gradient;  // DistributedDataParallel has buckets beside the gradients
+    // autocast keeps the casted matrices for the backward pass, unless that computes its layers again
+    k.kept_copies = by.precision != "fp32" && !by.halves && out.setting.recompute.what == ballast::recompute_setting::kind::none;
   }
   m.optimizer.rank = galore_rank;
   if (m.optimizer.name.starts_with("adam")) set_optimizer(by.optimizer, by.optimizer_key, out);  // else DeepSpeed's file names its own
@@ -420,6 +434,8 @@ std::vector<std::string> not_written(ballast::training_setting const& by, writte
   if (m.attention != ballast::attention_kernel::fused && !can.stored_scores) lack("attention with stored scores");
   if (m.fp8_experts) lack("experts in 8 bits");
   if (m.expert_capacity > 0) lack("expert capacity");
+  if (m.kernels.value > 2 && (!can.floats || m.optimizer.name != "adam-fp32")) lack("computation in float32");
+  if (m.loss.share < 1000) lack("a loss on some of the tokens");
   if (m.language.what == ballast::trained::none || (m.language.what == ballast::trained::low_rank && !can.adapters))
     lack(ballast::detail::trained_in_words(m.language));
   if (by.pipeline.stages == 1 && by.boundaries.size() > 2) lack("a cut");

@@ -71,6 +71,8 @@ void set_optimizer(std::string const& word, std::string const& key, imported_set
 void set_adapters(std::int64_t rank, std::vector<std::string> const& targets, bool quantised, imported_setting& out);
 /// Kernels of attention by name: "eager", "sdpa", "flash_attention_2" and others.
 void set_attention(std::string const& name, imported_setting& out);
+/// Only the last `tokens` of a sequence have logits: those of an answer that is sampled. The sequence must be set.
+void set_answers(std::int64_t tokens, imported_setting& out);
 /// Adds a copy of the model that is only computed forward, unless adapters are trained: without them, the model is its own reference.
 void add_reference(imported_setting& out);
 
@@ -81,7 +83,7 @@ void finish_setting(setting_table const& table, imported_setting& out);
 
 /// What of a setting a framework of this kind cannot say, beside what `said` lists.
 struct written_features {
-  bool tensor = false, ulysses = false, ring = false, chunked_loss = false, stored_scores = true, adapters = true;
+  bool tensor = false, ulysses = false, ring = false, chunked_loss = false, stored_scores = true, adapters = true, floats = false;
 };
 [[nodiscard]] std::vector<std::string> not_written(ballast::training_setting const& by, written_features const& can);
 

@@ -88,6 +88,7 @@ class trl_importer {
       auto const asked = in_.number_or("max_prompt_length", 512), answer = in_.number_or("max_completion_length", 512);
       if (!in_.has("max_prompt_length") && !asked_.sequence) note("prompts are judged as 512 tokens, as none are longer");
       take_sequence(in_, asked_, {"vllm_max_model_length"}, asked + answer, out_);
+      set_answers(answer, out_);
     } else {
       auto const answer = in_.number_or("max_new_tokens", 0, 0);
       take_sequence(in_, asked_,
@@ -123,6 +124,7 @@ class trl_importer {
       by.micro_batch *= 2;
       note("a pair of answers counts as two sequences of a micro-batch");
     }
+    if (is({"reward", "prm"})) out_.model.outputs = is({"prm"}) ? 2 : 1;  // a score, or two classes, for each token
     auto const beta = in_.decimal_number("beta");
     auto const earlier = in_.flag("precompute_ref_log_probs");
     if ((is({"dpo", "kto", "bco", "online_dpo", "xpo", "nash_md", "ppo"}) && !earlier) || (is({"grpo"}) && beta.value_or(0) > 0) ||
@@ -226,7 +228,7 @@ class trl_importer {
   require_valid(by, model);
   ballast::exported_setting out;
   auto const& m = by.model;
-  out.without = not_written(by, {});
+  out.without = not_written(by, {.floats = true});
   auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const away = m.moved == ballast::offload::parameters;
@@ -239,13 +241,13 @@ class trl_importer {
   if (m.optimizer.name != expected) lack("optimizer " + std::string(m.optimizer.name));
   auto const fused = m.loss.how == ballast::head_loss::kind::fused;
   if (!fused && m.loss.how != ballast::head_loss::kind::returned) lack("head loss " + to_string(m.loss));
-  if (m.moved != ballast::offload::none && (!away || zero != 3)) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
+  if (m.moved != ballast::offload::none && (!away || zero < 2)) lack("offload " + std::string(ballast::detail::offload_in_words(m.moved)));
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("model_name_or_path: NAME  # of the model\ndataset_name: NAME  # of the data");
   line("max_length: ", by.sequence, "\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
        "\ngradient_accumulation_steps: ", by.micro_batches);
-  line("bf16: true\ndtype: ", halves ? "bfloat16" : "float32", "\noptim: adamw_torch_fused");
+  line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\ndtype: ", halves ? "bfloat16" : "float32", "\noptim: adamw_torch_fused");
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   line("use_liger_kernel: ", fused ? "true" : "false");
   line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");

@@ -157,7 +157,7 @@ class verl_importer {
   void read_sharding(std::string const& fsdp, imported_setting& out) {
     auto& spread = out.setting.model.spread;
     auto const size = in_.number_or(fsdp + "fsdp_size", -1, -1);
-    if (size == 1) spread.zero = 0;
+    if (size == 1) spread.zero = 0, out.setting.model.kernels.kept_copies = false;
     if (size > 1 && size < spread.data)
       out.notes.push_back("states are judged as sharded over all ranks, not over groups of " + std::to_string(size) +
                           " (fsdp_size): the memory is too low");
@@ -167,9 +167,10 @@ class verl_importer {
     offload_note(parameters || states, out);
     auto const dtype = in_.word(fsdp + "model_dtype", "fp32");
     if (dtype == "bf16" || dtype == "bfloat16") out.setting.model.optimizer = ballast::optimizer_named("adam-bf16");
-    in_.ignore({fsdp + "wrap_policy.min_num_params", fsdp + "forward_prefetch", fsdp + "use_orig_params",
-                fsdp + "mixed_precision.param_dtype", fsdp + "use_torch_compile", fsdp + "strategy",
-                fsdp + "wrap_policy.transformer_layer_cls_to_wrap"});
+    if (in_.word(fsdp + "mixed_precision.param_dtype", in_.word(fsdp + "dtype", "bfloat16")).find("32") != std::string::npos)
+      out.setting.model.kernels.value = 4;
+    in_.ignore({fsdp + "wrap_policy.min_num_params", fsdp + "forward_prefetch", fsdp + "use_orig_params", fsdp + "use_torch_compile",
+                fsdp + "strategy", fsdp + "wrap_policy.transformer_layer_cls_to_wrap"});
   }
 
   void read_loss(places const& at, imported_setting& out) {
@@ -250,6 +251,7 @@ class verl_importer {
     auto& by = own.setting;
     own.framework = "verl";
     own.model = model;
+    own.model.outputs = 1;
     if (uses_megatron(critic)) {
       by.model.spread.tensor = degree_of(in_, "critic.megatron.tensor_model_parallel_size");
       by.pipeline.stages = static_cast<std::uint64_t>(degree_of(in_, "critic.megatron.pipeline_model_parallel_size"));

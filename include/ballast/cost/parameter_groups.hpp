@@ -87,7 +87,7 @@ struct expert_parallelism {
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr parameter_groups head_parameter_groups(transformer const& model) {
   require_valid(model);
-  return {.sharded = model.vocabulary * ((model.tied ? 0 : model.hidden) + (model.head_bias ? 1 : 0)),
+  return {.sharded = head_rows(model) * ((shares_head(model) ? 0 : model.hidden) + (model.head_bias ? 1 : 0)),
           .replicated = model.final_norm ? detail::norm_vectors(model) : 0};
 }
 

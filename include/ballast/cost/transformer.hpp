@@ -130,7 +130,7 @@ inline constexpr std::int64_t training_factor = 3;
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr std::int64_t head_flops_per_token(transformer const& model) {
   require_valid(model);
-  return 2 * model.vocabulary * model.hidden;
+  return 2 * head_rows(model) * model.hidden;
 }
 
 /// @brief Forward FLOPs of one layer for multi-token prediction for one sample: a layer like the last one, the merging matrix, and the

@@ -92,6 +92,7 @@ struct transformer {
   bool gated = true;                      ///< whether feed-forward blocks have a gate (three matrices instead of two)
   std::int64_t vocabulary = 0;            ///< rows of the embedding; 0: neither embedding nor head
   bool tied = false;                      ///< whether the head uses the embedding's matrix
+  std::int64_t outputs = 0;               ///< rows of a head of its own, as that of a reward model or critic; 0: those of the vocabulary
   std::int64_t positions = 0;             ///< rows of a learned position embedding
   std::int64_t other_weights = 0;         ///< weights beside embedding, layers and head, which all devices have: the pooler of an encoder
   bool causal = true;                     ///< whether a token sees only itself and the tokens before it
@@ -138,6 +139,14 @@ struct transformer {
   friend constexpr bool operator==(transformer const&, transformer const&) = default;
 };
 
+/// @brief Rows of the head. @param model the shape @return its outputs, or the vocabulary; 0 without a head
+[[nodiscard]] constexpr std::int64_t head_rows(transformer const& model) noexcept {
+  return model.outputs > 0 && model.vocabulary > 0 ? model.outputs : model.vocabulary;
+}
+/// @brief Whether head and embedding are one matrix. @param model the shape @return whether `tied` is set, and the head has no own
+/// `outputs`
+[[nodiscard]] constexpr bool shares_head(transformer const& model) noexcept { return model.tied && model.outputs == 0; }
+
 namespace detail {
 /// The sentence is made apart, so that compilers inline the comparison, which planners repeat for every layer.
 [[noreturn]] inline void throw_outside(char const* field, std::int64_t value, std::int64_t least, std::int64_t most) {
@@ -165,6 +174,7 @@ constexpr void require_valid(transformer const& model) {
   within("v_width", model.v_width, 0, widest / model.query_heads);
   within("ffn", model.ffn, 0, widest);
   within("vocabulary", model.vocabulary, 0, 1 << 24);
+  within("outputs", model.outputs, 0, 1 << 24);
   within("positions", model.positions, 0, 1 << 24);
   within("other_weights", model.other_weights, 0, std::int64_t{1} << 40);
   within("window", model.window, 0, 1 << 28);

@@ -198,7 +198,7 @@ template <class = when_called>
   }
   auto all = detail::dropped_by(tensors, {recompute_module::core_attention});
   all.flops += layer_flops(model, layer).per_token;
-  auto const value = by.count == tensor_count::eager || by.count == tensor_count::compiled ? by.kernels.value : 2;
+  auto const value = by.count == tensor_count::table ? 2 : by.kernels.value;
   add({.full = true, .bytes = tensor_bytes{.whole = value * model.hidden}.on(spread), .work = detail::split_work(all, spread)});
   return out;
 }

@@ -106,8 +106,8 @@ struct kernel_setting {
   bool large_cublas = false;     ///< `CUBLAS_WORKSPACE_CONFIG=:4096:8` on a device before Hopper, which has such workspaces anyway
   std::int64_t deferred = 0;     ///< `--defer-embedding-wgrad-compute`: micro-batches whose gradients of the head wait; 0: none
   std::int64_t instances = 1;    ///< `--num-distributed-optimizer-instances`: a divisor of the data-parallel degree
+  std::int64_t value = 2;        ///< bytes of a value that is computed, of PyTorch too: 2, or 4 in float32
   // of eager and compiled PyTorch alone
-  std::int64_t value = 2;            ///< bytes of a value of the model: 2, or 4 in float32
   bool repeated_keys = false;        ///< keys and values are repeated to all query heads in front of attention, as torchtune does
   bool short_softmax = false;        ///< stored scores: the softmax is in the model's type, as GPT-2's, not in float32 and copied
   bool float_norms = false;          ///< RMSNorm multiplies with its weights in float32: trained norms keep 4 bytes a value instead of 2
@@ -117,8 +117,14 @@ struct kernel_setting {
   bool adapter_dropout = false;      ///< inputs of adapters pass through dropout
   bool offload_all = false;          ///< what layers keep is in host memory between both passes (torchtune's activation offloading)
   bool step_in_backward = false;     ///< the optimiser updates each parameter in the backward pass, and its gradient goes
-  bool stream_pools = false;         ///< reserved bytes are asked for, not allocated ones: pools of FSDP2's streams count
-  offload_set moved{};               ///< `--fine-grained-activation-offloading`: what is moved to host memory between forward and backward
+  /// A copy of all parameters, `value` bytes each, is held beside the states: FSDP without resharding, whose parameters are sharded under
+  /// ZeRO 2 too; or autocast, which casts float32 parameters.
+  bool kept_copies = false;
+  /// Bytes for each trained parameter of gradients that are not sharded: under ZeRO 0 and 1 the buckets of DistributedDataParallel, beside
+  /// the gradients; above, what micro-batches accumulate without an exchange, in place of the shards.
+  std::int64_t local_gradient = 0;
+  bool stream_pools = false;  ///< reserved bytes are asked for, not allocated ones: pools of FSDP2's streams count
+  offload_set moved{};        ///< `--fine-grained-activation-offloading`: what is moved to host memory between forward and backward
 
   friend constexpr bool operator==(kernel_setting const&, kernel_setting const&) = default;
 };

@@ -90,6 +90,17 @@ class layer_tensors {
   constexpr void add(layer_tensor const& tensor) noexcept {
     if (tensor.bytes != tensor_bytes{} || tensor.flops != 0 || tensor.pair_flops != 0) all_[size_++] = tensor;
   }
+  /// @brief Makes tensors of 16 bits larger. @param times how many times as large they become
+  constexpr void widen(std::int64_t times) noexcept {
+    constexpr std::string_view others[]{"statistics", "mask", "log-sum-exp", "router", "float32"};  // have a type of their own
+    for (std::size_t i = 0; i < size_; ++i) {
+      auto own = false;
+      for (auto const name : others) own = own || all_[i].name.starts_with(name);
+      if (own) continue;
+      auto& b = all_[i].bytes;
+      b = {times * b.whole, times * b.split, times * b.gathered, times * b.rows, times * b.scores};
+    }
+  }
   /// @brief The first tensor.
   [[nodiscard]] constexpr layer_tensor const* begin() const noexcept { return all_.data(); }
   /// @brief Behind the last tensor.
@@ -504,7 +515,8 @@ struct eager_counter {
 
 }  // namespace detail
 
-/// @brief What a transformer layer keeps from its forward to its backward pass, tensor by tensor, in a 16-bit format.
+/// @brief What a transformer layer keeps from its forward to its backward pass, tensor by tensor, in a 16-bit format unless `kernels.value`
+/// is 4.
 ///
 /// `tensor_count::table` is the count of Korthikanti et al.: no dropout masks of the residual stream, no statistics of norms and softmax.
 /// `tensor_count::megatron` has every tensor that Megatron-Core keeps, as the kernels are set: a GPT with dropout has their 34 bytes per
@@ -527,7 +539,11 @@ struct eager_counter {
   detail::require_layer(model, layer);
   switch (by.count) {
     case tensor_count::table: return detail::table_tensors(model, layer, by);
-    case tensor_count::megatron: return detail::megatron_tensors(model, layer, by);
+    case tensor_count::megatron: {
+      auto out = detail::megatron_tensors(model, layer, by);
+      if (by.kernels.value > 2) out.widen(by.kernels.value / 2);
+      return out;
+    }
     case tensor_count::eager:
     case tensor_count::compiled: break;
   }

@@ -357,7 +357,9 @@ template <class = when_called>
                                              std::int64_t tokens) {
   if (model.vocabulary == 0) return {};
   auto const& rates = with.rates;
-  auto const rows = divide_up(tokens, by.spread.context), logits = divide_up(model.vocabulary, by.spread.tensor);
+  auto const share = by.loss.share;
+  auto const rows = divide_up(share == 1000 ? tokens : divide_up(tokens * share, std::int64_t{1000}), by.spread.context);
+  auto const logits = divide_up(head_rows(model), by.spread.tensor);
   auto const bytes =
       checked(rows) * checked(logits) * checked(by.loss.how == head_loss::kind::fused ? rates.bytes.fused_loss : rates.bytes.loss);
   require(bytes.fits(), [] { return std::string("the loss moves 2^63 bytes or more"); });

@@ -66,8 +66,9 @@ struct head_loss {
     copied,        ///< transformers up to 4.44: the model returns float32 logits, and the loss has a shifted copy
     parallel,      ///< PyTorch's loss over a vocabulary that DTensor shards
   };
-  kind how = kind::plain;   ///< the way
-  std::int64_t chunks = 1;  ///< number of chunks of a micro-batch, with `chunked` and `sixteen_bits`; at least 1
+  kind how = kind::plain;     ///< the way
+  std::int64_t chunks = 1;    ///< number of chunks of a micro-batch, with `chunked` and `sixteen_bits`; at least 1
+  std::int64_t share = 1000;  ///< tokens that have logits, in thousandths of all, in [1, 1000]: those of the answers alone
   friend constexpr bool operator==(head_loss const&, head_loss const&) = default;
 };
 
@@ -154,6 +155,8 @@ constexpr void require_valid(model_setting const& by) {
   });
   detail::require_within("kernels.value", by.kernels.value, 1, 8);
   detail::require_within("kernels.adapter_value", by.kernels.adapter_value, 1, 8);
+  detail::require_within("kernels.local_gradient", by.kernels.local_gradient, 0, 8);
+  detail::require_within("loss.share", by.loss.share, 1, 1000);
   detail::require_within("loss.chunks", by.loss.chunks, 1, std::int64_t{1} << 40);
   require(by.projector.what != trained::low_rank, [] { return std::string("projector = low_rank: train it, or freeze it"); });
 }
@@ -192,23 +195,26 @@ struct bytes_of_logit {
 ///
 /// @param loss   how the loss is computed
 /// @param count  whose tensors are counted
+/// @param value  bytes of a value, 2 or 4: in float32 what the table has in 16 bits has 4 bytes, and Megatron-Core makes no copy
 /// @return bytes
 /// @par Source
 /// NVIDIA/Megatron-LM, `core/tensor_parallel/cross_entropy.py`; the others were measured with PyTorch's allocator (docs/memory-model.md).
-[[nodiscard]] constexpr bytes_of_logit bytes_per_logit(head_loss const& loss, tensor_count count = tensor_count::table) noexcept {
+[[nodiscard]] constexpr bytes_of_logit bytes_per_logit(head_loss const& loss, tensor_count count = tensor_count::table,
+                                                       std::int64_t value = 2) noexcept {
+  auto const more = count == tensor_count::table ? 0 : value - 2;
   switch (loss.how) {
     case head_loss::kind::plain:
-      if (count == tensor_count::megatron) return {4, 2, 0};
+      if (count == tensor_count::megatron) return {4, more > 0 ? 0 : 2, 0};
       return {4, 8, 0};
     case head_loss::kind::fused: return {};
     case head_loss::kind::chunked:
-      if (count == tensor_count::eager) return {6, 0, 8};     // 16-bit logits and log-softmax of all chunks
-      if (count == tensor_count::compiled) return {2, 0, 4};  // the compiler recomputes the log-softmax
+      if (count == tensor_count::eager) return {6 + more, 0, 8};     // 16-bit logits and log-softmax of all chunks
+      if (count == tensor_count::compiled) return {2 + more, 0, 4};  // the compiler recomputes the log-softmax
       return {0, 0, 12};
     case head_loss::kind::native: return {4, 6, 0};
-    case head_loss::kind::in_place: return {2, 0, 0};
-    case head_loss::kind::sixteen_bits: return {4, 0, 4};
-    case head_loss::kind::returned: return {6, 8, 0};
+    case head_loss::kind::in_place: return {2 + more, 0, 0};
+    case head_loss::kind::sixteen_bits: return {4 + 2 * more, 0, 4 + 2 * more};
+    case head_loss::kind::returned: return {6 + more, 8, 0};
     case head_loss::kind::copied: return {8, 8, 0};
     case head_loss::kind::parallel: return {4, 12, 0};
   }
@@ -217,14 +223,15 @@ struct bytes_of_logit {
 
 /// @brief Bytes of logits and their gradients per token on one device, of a tensor-parallel group that shares the vocabulary.
 ///
-/// @param vocabulary  rows of the head
+/// @param vocabulary  rows of the head (`head_rows`)
 /// @param loss        how the loss is computed
 /// @param tensor      tensor-parallel degree
 /// @param count       whose tensors are counted, see `bytes_per_logit`
-/// @return bytes per token, rounded up
+/// @param value       bytes of a value, 2 or 4
+/// @return bytes per token that has logits, rounded up
 [[nodiscard]] constexpr logit_bytes logits_of(std::int64_t vocabulary, head_loss const& loss, std::int64_t tensor,
-                                              tensor_count count = tensor_count::table) noexcept {
-  auto const each = bytes_per_logit(loss, count);
+                                              tensor_count count = tensor_count::table, std::int64_t value = 2) noexcept {
+  auto const each = bytes_per_logit(loss, count, value);
   return {divide_up(each.kept * vocabulary, tensor),
           divide_up(each.working * vocabulary, tensor) + divide_up(divide_up(each.of_a_chunk * vocabulary, tensor), loss.chunks)};
 }
@@ -238,7 +245,7 @@ struct bytes_of_logit {
   if (!model.final_norm) return {};
   auto const h = model.hidden, e = by.kernels.value;
   auto const count = by.framework.count;
-  if (count == tensor_count::table || count == tensor_count::megatron) return {.whole = 2 * h};
+  if (count == tensor_count::table || count == tensor_count::megatron) return {.whole = (count == tensor_count::table ? 2 : e) * h};
   if (count == tensor_count::compiled && !model.norm_bias) return {.whole = e * h};
   return {.whole = model.norm_bias ? e * h + 8 : 4 * h + 4 + (is.what == trained::all ? e * h : 0)};
 }
@@ -252,7 +259,7 @@ struct bytes_of_logit {
   auto const count = by.framework.count;
   auto out = final_norm_inputs(model, by, by.language);
   if (count == tensor_count::table || count == tensor_count::megatron)
-    out.whole += 2 * h;
+    out.whole += (count == tensor_count::table ? 2 : e) * h;
   else if (by.language.what == trained::all)
     out.gathered = e * h;
   return out;

@@ -68,10 +68,11 @@ class transformer_step {
     for (std::int64_t i = 0; i < m_.layers; ++i) x = layer(x, "layer " + std::to_string(i) + " ");
     if (m_.final_norm) x = norm(x, "final norm", h);
     if (m_.vocabulary > 0) {
-      auto const head = m_.tied ? embedding : tape_.weight("head", m_.vocabulary * h + (m_.head_bias ? m_.vocabulary : 0));
-      x = tape_.multiply("head", x, head, wide(m_.vocabulary), work(h, m_.vocabulary));
+      auto const rows = head_rows(m_);
+      auto const head = shares_head(m_) ? embedding : tape_.weight("head", rows * h + (m_.head_bias ? rows : 0));
+      x = tape_.multiply("head", x, head, wide(rows), work(h, rows));
     }
-    tape_.finish(x, "loss", moved(m_.vocabulary > 0 ? m_.vocabulary : h));
+    tape_.finish(x, "loss", moved(m_.vocabulary > 0 ? head_rows(m_) : h));
     return tape_.take();
   }
 

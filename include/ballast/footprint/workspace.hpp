@@ -126,6 +126,8 @@ constexpr void add_shapes(weight_shapes& all, transformer const& m, model_settin
 /// | 2 h tokens / c | sequence parallelism: the gathered input of the head |
 /// | 2 bytes a value | `dummy_gradients`: one tensor for each shape of weights |
 ///
+/// In float32 (`kernels.value`), 4 bytes take the place of 2 in the last three rows.
+///
 /// @param model   the shape
 /// @param by      how the model is trained
 /// @param batch   a micro-batch on the devices of a context-parallel group
@@ -156,19 +158,20 @@ constexpr void add_shapes(weight_shapes& all, transformer const& m, model_settin
   auto const add = [&](checked const& whole, std::int64_t parts) {
     bytes = bytes + (whole.fits() ? checked(divide_up(whole.value, parts)) : whole);
   };
-  auto scores = checked(2 * model.query_heads) * checked(batch.squares);
+  auto const e = k.value;
+  auto scores = checked(e * model.query_heads) * checked(batch.squares);
   if (!k.engine && tower) {  // whichever is larger: one buffer serves both; the tower is not divided by context parallelism
     auto const n = checked(tower->tokens());
-    auto const of_tiles = checked(2 * tower->body.query_heads * c) * n * n * checked(batch.tiles);
+    auto const of_tiles = checked(e * tower->body.query_heads * c) * n * n * checked(batch.tiles);
     if (!of_tiles.fits() || (scores.fits() && of_tiles.value > scores.value)) scores = of_tiles;
   }
   if (!k.engine) add(scores, t * c);
-  if (by.spread.sequence_parallel && t > 1 && (has.head || !k.engine)) add(checked(2 * model.hidden) * checked(batch.tokens), c);
+  if (by.spread.sequence_parallel && t > 1 && (has.head || !k.engine)) add(checked(e * model.hidden) * checked(batch.tokens), c);
   if (k.engine && k.dummy_gradients) {
     detail::weight_shapes all;
     detail::add_shapes(all, model, by, {.dense = has.dense, .experts = experts, .scored = has.scored, .linear = has.linear});
     if (tower && by.vision.what == trained::all) detail::add_shapes(all, tower->body, by, {.experts = false});
-    add(checked(2 * all.values()), 1);
+    add(checked(e * all.values()), 1);
   }
   require(bytes.fits(), [] { return std::string("the workspace reaches 2^63 bytes"); });
   return bytes.value;

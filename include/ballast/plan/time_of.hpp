@@ -91,7 +91,7 @@ class stage_timer {
       experts += routed;
     }
     auto const matrix = model_.vocabulary * model_.hidden / t;
-    plain = plain / stages + matrix * (stages > 1 || model_.tied ? 1 : 2);
+    plain = plain / stages + matrix * (stages > 1 || model_.tied || model_.outputs > 0 ? 1 : 2);
     experts /= stages;
     auto const over = expert_group(by_.model);
     std::int64_t exchange = 0;

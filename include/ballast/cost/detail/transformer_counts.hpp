@@ -182,8 +182,8 @@ class kind_numbers {
 }
 [[nodiscard]] constexpr std::int64_t all_parameters(transformer const& m, bool active) {
   require_valid(m);
-  auto sum = m.vocabulary * (m.hidden * (m.tied ? 1 : 2) + (m.head_bias ? 1 : 0)) + m.positions * m.hidden + m.other_weights +
-             (m.final_norm ? norm_vectors(m) : 0);
+  auto sum = m.vocabulary * m.hidden + head_rows(m) * ((shares_head(m) ? 0 : m.hidden) + (m.head_bias ? 1 : 0)) + m.positions * m.hidden +
+             m.other_weights + (m.final_norm ? norm_vectors(m) : 0);
   auto const visited = active ? m.active_experts : m.experts;
   for (std::int64_t l = 0; l < m.layers; ++l)
     sum += attention_matrices(m, l) + layer_ffn_matrices(m, l, visited) + layer_vectors(m, l, visited);

@@ -102,7 +102,7 @@ struct layer_maker {
       auto const tensors = layer_tensors_of(model, which, counted);
       auto const of_block = [&](gradient_block block) {
         auto bytes = tensors.gradients(block);
-        (counted.count == tensor_count::megatron ? bytes.whole : bytes.gathered) += 4 * model.hidden;
+        (counted.count == tensor_count::megatron ? bytes.whole : bytes.gathered) += 2 * by.kernels.value * model.hidden;
         return share(bytes.on(by.spread, expert_tensor));
       };
       auto const a = of_block(gradient_block::attention), b = of_block(gradient_block::feed_forward);
@@ -160,7 +160,7 @@ struct layer_maker {
     }
     auto const copy = states_of({.sharded = embedding.sharded}, by.optimizer, outside);
     auto const copied = place(states_on(copy, by.spread), by.moved).device.total();
-    auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor, by.framework.count);
+    auto const logits = logits_of(head_rows(model), by.loss, by.spread.tensor, by.framework.count, by.kernels.value);
     // the table's count has the inputs of the final norm and of the head whole, whatever the degrees
     auto const inputs = [&](tensor_bytes const& of) {
       return by.framework.count == tensor_count::table ? of.whole : of.on(by.spread).per_token;
@@ -183,12 +183,13 @@ struct layer_maker {
     auto const of_head = head_parameter_groups(model);
     auto const beside = by.framework.separate_logits ? made.back().working : batch_cost{};
     auto& head = add("head", of_head.total(), states_of(of_head, by.optimizer, outside), outside, {});
-    if (model.tied) head.apart = copied;
-    head.forward.per_token = divide_up(head_flops_per_token(model), shards());
+    if (shares_head(model)) head.apart = copied;
+    auto const shared = [&](std::int64_t of) { return by.loss.share == 1000 ? of : divide_up(of * by.loss.share, std::int64_t{1000}); };
+    head.forward.per_token = divide_up(shared(head_flops_per_token(model)), shards());
     head.backward = head.forward;
     if (outside.what == trained::all) head.backward = head.backward + head.forward;
-    head.add({.bytes = by_token(logits.kept + inputs(head_inputs(model, by)))});
-    head.working = by_token(logits.working) + beside;
+    head.add({.bytes = by_token(shared(logits.kept) + inputs(head_inputs(model, by)))});
+    head.working = by_token(shared(logits.working)) + beside;
   }
 
   /// Adds a layer that is not a transformer layer, with costs by tile.

@@ -121,7 +121,7 @@ class stage_counter {
         add(states, head_, 1);
       }
     }
-    auto const copied = !has_embedding && ((mtp > 0 && !model_.tied) || (has_head && model_.tied));
+    auto const copied = !has_embedding && ((mtp > 0 && !model_.tied) || (has_head && shares_head(model_)));
     if (copied) add(states, copy_, 1);
     auto const held = place(on(states), by_.model.moved).device;
     out.states = sum_fits(states) ? checked(held.total()) : checked(checked::none);
@@ -139,7 +139,7 @@ class stage_counter {
     out.workspace = checked(workspace_bytes(model_, by_.model, batch_, hopper_, has, whole_ ? &whole_->vision : nullptr));
     add_inputs(out, has_embedding ? first_flight : 0);
     out.inputs = out.inputs + pixels;
-    add_gathered(out, states, has_embedding, has_head);
+    add_gathered(out, states, has_embedding, has_head, held.gradient);
     if (pytorch() && stages > 1) add_received(out, stage, cuts);
     add_moments(out, has_head, mtp);
     // gradients come as activations on the device go
@@ -149,8 +149,8 @@ class stage_counter {
     out.extra[3] = out.extra[3] + rest;
     return out;
   }
-  /// Whether a stage holds all parameters gathered and gradients that are not sharded, as FSDP2 does in a pipeline.
-  [[nodiscard]] bool gathers_all() const noexcept { return fsdp() && by_.pipeline.stages > 1; }
+  /// Whether a stage holds all parameters gathered: FSDP2 does in a pipeline, where its gradients are not sharded either.
+  [[nodiscard]] bool gathers_all() const noexcept { return fsdp() && (by_.pipeline.stages > 1 || by_.model.spread.zero == 2); }
   /// What a layer of the chain adds to the states of a stage in the middle, with what `gathers_all` says.
   [[nodiscard]] std::int64_t states_of_layer(std::size_t at) {
     auto const layer = static_cast<std::int64_t>(at) - (model_.vocabulary > 0 ? 1 : 0), last = model_.layers + model_.mtp_layers;
@@ -160,9 +160,9 @@ class stage_counter {
     if (layer >= 0 && layer < last) add(states, kind((std::min)(layer, model_.layers - 1), which).states, 1);
     if (layer >= model_.layers && layer < last) add(states, merging_, 1);
     if (layer >= last) add(states, head_, 1);
-    if ((layer >= last && model_.tied) || (layer == model_.layers && model_.mtp_layers > 0 && !model_.tied)) add(states, copy_, 1);
+    if ((layer >= last && shares_head(model_)) || (layer == model_.layers && model_.mtp_layers > 0 && !model_.tied)) add(states, copy_, 1);
     auto const held = place(on(states), by_.model.moved).device;
-    return (checked(held.total()) + checked(3) * whole_parameters(states)).value;
+    return (checked(held.total()) + gathered_beside(states, held.gradient)).value;
   }
 
  private:
@@ -194,10 +194,10 @@ class stage_counter {
 
   [[nodiscard]] bool megatron() const noexcept { return count_ == tensor_count::megatron; }
   [[nodiscard]] bool pytorch() const noexcept { return count_ == tensor_count::eager || count_ == tensor_count::compiled; }
-  /// In a pipeline FSDP2 does not gather parameters anew, which is ZeRO 2 to planners of time; its states are sharded all the same.
+  /// Where FSDP2 does not gather parameters anew, as in a pipeline, it is ZeRO 2 to planners of time; its states are sharded all the same.
   [[nodiscard]] parallelism sharding() const noexcept {
     auto out = by_.model.spread;
-    if (pytorch() && out.zero == 2 && by_.pipeline.stages > 1) out.zero = 3;
+    if (pytorch() && out.zero == 2 && (by_.pipeline.stages > 1 || by_.model.kernels.kept_copies)) out.zero = 3;
     return out;
   }
   [[nodiscard]] bool fsdp() const noexcept { return pytorch() && sharding().zero >= 3 && by_.model.spread.data > 1; }
@@ -298,7 +298,7 @@ class stage_counter {
     if (!reached_) return out;  // no backward pass reaches it
     auto const& tensors = out.tensors.emplace(layer_tensors_of(model_, layer, m.activations(m.language, by_.micro_batch > 1)));
     out.none = in_framework(tensors.kept({}));
-    out.full = residual((pytorch() ? m.kernels.value : 2) * model_.hidden);
+    out.full = residual((megatron() || pytorch() ? m.kernels.value : 2) * model_.hidden);
     if (megatron() && offloads_) out.moved = without(out.none, in_framework(tensors.kept({}, m.kernels.moved)));
     out.chosen = out.none, out.chosen_moved = out.moved;
     if (by_.recompute.what == recompute_setting::kind::products)
@@ -306,7 +306,7 @@ class stage_counter {
     if (megatron() || pytorch()) {
       auto const a = tensors.gradients(gradient_block::attention), f = tensors.gradients(gradient_block::feed_forward);
       // two gradients of the residual stream; PyTorch has them before they are scattered over a sequence-parallel group
-      auto const two = 4 * model_.hidden;
+      auto const two = 2 * m.kernels.value * model_.hidden;
       out.gradients = larger(bytes(a), bytes(f)) + bytes(pytorch() ? tensor_bytes{.gathered = two} : tensor_bytes{.whole = two});
       if (m.activations().stores_scores()) out.scores = bytes({.scores = 2 * model_.query_heads});
     } else {
@@ -314,12 +314,36 @@ class stage_counter {
     }
     return out;
   }
-  /// Bytes of parameters on a device, gathered in 16 bits; none if the setting says that they take no memory.
-  [[nodiscard]] checked whole_parameters(grouped_states const& states) const {
+  /// States on a device, not sharded.
+  [[nodiscard]] state_size whole(grouped_states const& states) const {
     auto spread = by_.model.spread;
     spread.zero = 0;
-    auto const each = (std::max)(by_.model.optimizer.state.parameter, std::int64_t{1});  // as they are stored; gathered, they have 2
-    return divided(checked(2) * checked(device_states(states, spread, by_.model.experts()).parameter), each);
+    return device_states(states, spread, by_.model.experts());
+  }
+  /// Bytes of parameters on a device, gathered as they are computed with; none if the setting says that they take no memory.
+  [[nodiscard]] checked whole_parameters(grouped_states const& states) const {
+    auto const stored = (std::max)(by_.model.optimizer.state.parameter, std::int64_t{1});
+    return divided(checked(by_.model.kernels.value) * checked(whole(states).parameter), stored);
+  }
+  /// Gathered parameters, and as many values in float32 beside them.
+  [[nodiscard]] checked with_floats(checked gathered) const {
+    auto const e = by_.model.kernels.value;
+    return divided(checked(4 + e) * gathered, e);
+  }
+  /// What `local_gradient` holds beside `sharded` bytes of gradients, which come as the others go.
+  [[nodiscard]] checked local_gradients(grouped_states const& states, std::int64_t sharded) const {
+    auto const& m = by_.model;
+    auto const each = m.kernels.local_gradient, stored = m.optimizer.state.gradient;
+    auto const over = m.spread.zero >= 2;
+    if (!pytorch() || each == 0 || stored == 0 || m.spread.data == 1 || (over && by_.micro_batches == 1)) return checked(0);
+    auto const all = divided(checked(each) * checked(whole(states).gradient), stored);
+    return over && all.fits() ? checked((std::max)(all.value - sharded, std::int64_t{0})) : all;
+  }
+  /// What a stage that `gathers_all` holds beside its states: in a pipeline, gradients in float32 that are not sharded until the last
+  /// micro-batch.
+  [[nodiscard]] checked gathered_beside(grouped_states const& states, std::int64_t sharded) const {
+    auto const gathered = whole_parameters(states);
+    return by_.pipeline.stages > 1 ? with_floats(gathered) : gathered + local_gradients(states, sharded);
   }
   /// The parameters of a layer and of the next one, gathered, and its gradients before they are scattered.
   [[nodiscard]] checked buffers(grouped_states const& states) const {
@@ -500,26 +524,35 @@ class stage_counter {
     to.inputs = input_bytes(by_.model, batch_);
     if (megatron() && by_.model.kernels.hidden_dropout) to.inputs = to.inputs + residual(model_.hidden) * checked(flight);
   }
-  void add_gathered(stage_parts& to, grouped_states const& states, bool has_embedding, bool has_head) const {
+  void add_gathered(stage_parts& to, grouped_states const& states, bool has_embedding, bool has_head, std::int64_t sharded) const {
     if (megatron() && by_.model.spread.zero >= 3) {  // Megatron-FSDP keeps embedding and head gathered
-      auto const matrices = model_.tied ? (has_embedding || has_head ? 1 : 0) : (has_embedding ? 1 : 0) + (has_head ? 1 : 0);
-      to.gathered = divided(checked(2 * matrices * model_.hidden) * checked(model_.vocabulary), by_.model.spread.tensor);
+      auto const embedding = has_embedding || (has_head && shares_head(model_)) ? model_.vocabulary : 0;
+      auto const head = has_head && !shares_head(model_) ? head_rows(model_) : 0;
+      to.gathered = divided(checked(2 * model_.hidden) * checked(embedding + head), by_.model.spread.tensor);
     }
-    if (!fsdp() || !fits_) return;
+    if (!fits_) return;
+    auto const& k = by_.model.kernels;
+    if (!fsdp()) {
+      to.gathered = to.gathered + local_gradients(states, sharded);
+      if (pytorch() && k.kept_copies && by_.model.optimizer.state.parameter > k.value) {  // the embedding is no product, and not cast
+        auto const looked_up = has_embedding && !shares_head(model_) ? whole_parameters(embedding_) : checked(0);
+        to.gathered = to.gathered + without(whole_parameters(states), looked_up);
+      }
+      return;
+    }
     auto const layer = work_.parameters;
-    auto const streams = by_.model.kernels.stream_pools;
     if (by_.pipeline.stages > 1) {
-      // all parameters stay gathered, and gradients are accumulated in float32, not sharded, until the last micro-batch
-      to.gathered = checked(3) * whole_parameters(states);
-      if (streams) to.gathered = to.gathered + checked(2) * layer;
+      to.gathered = gathered_beside(states, sharded);
+      if (k.stream_pools) to.gathered = to.gathered + checked(2) * layer;
       return;
     }
     auto root = work_.root;
     if (has_embedding) root = root + whole_parameters(embedding_);
     if (has_head) root = root + whole_parameters(head_);
-    to.gathered = root + checked(2) * layer;  // embedding and head, the layer at work, and the next
-    // the pool of the stream that reduces gradients has them in float32, the pool of the one that gathers in 16 bits
-    if (streams) to.gathered = to.gathered + checked(3) * (root + layer);
+    // all of them, or embedding and head, the layer at work, and the next
+    to.gathered = gathers_all() ? gathered_beside(states, sharded) : root + checked(2) * layer + local_gradients(states, sharded);
+    // the pool of the stream that reduces gradients has them in float32, the pool of the one that gathers as they are computed with
+    if (k.stream_pools) to.gathered = to.gathered + with_floats(root + layer);
   }
   /// PyTorch's pipelines have a buffer for each micro-batch that a stage receives.
   void add_received(stage_parts& to, std::size_t stage, std::span<std::uint32_t const> cuts) const {
@@ -547,10 +580,11 @@ class stage_counter {
     to.extra[1] = larger(work_.backward, work_.front) + back_on_device();
     if (megatron() && m.kernels.expert_overlap) to.extra[2] = without(work_.kept, work_.moved) + backward + work_.scores;
     if (!has_head) return;
-    auto const each = bytes_per_logit(m.loss, count_);
-    auto const logits = checked(model_.vocabulary) * checked(batch_.tokens);
-    auto head = divided(logits * checked(each.kept + each.working), t * c) +
-                divided(divided(logits * checked(each.of_a_chunk), t * c), m.loss.chunks);
+    auto const each = bytes_per_logit(m.loss, count_, m.kernels.value);
+    auto const logits = checked(head_rows(model_)) * checked(batch_.tokens);
+    auto const some = m.loss.share == 1000 ? logits : divided(logits * checked(m.loss.share), 1000);
+    auto head =
+        divided(some * checked(each.kept + each.working), t * c) + divided(divided(some * checked(each.of_a_chunk), t * c), m.loss.chunks);
     head = head + divided(logits * checked(each.kept * mtp), t * c) + bytes(head_inputs(model_, m));
     auto const waiting = (std::min)(m.kernels.deferred, by_.micro_batches - 1);
     if (megatron() && waiting > 0)

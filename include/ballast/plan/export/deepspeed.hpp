@@ -68,15 +68,15 @@ template <class = when_called>
   }
   auto const name = by.model.optimizer.name;
   auto const sgd = name == "sgd" || name == "sgd-momentum";
-  auto const bf16_gradients = name == "adam-bf16-gradients";
-  if (name != "adam" && !bf16_gradients && !sgd) lack("optimizer " + std::string(name));
+  auto const bf16_gradients = name == "adam-bf16-gradients", floats = by.model.kernels.value > 2;
+  if (floats ? name != "adam-fp32" : name != "adam" && !bf16_gradients && !sgd) lack("optimizer " + std::string(name));
   text += sentence("  \"optimizer\": {\"type\": \"", sgd ? "SGD" : "AdamW", "\"",
                    name == "sgd" ? ", \"params\": {\"momentum\": 0}"
                    : sgd         ? ", \"params\": {\"momentum\": 0.9}"
                                  : "",
                    "},\n");
-  text += sentence("  \"bf16\": {\"enabled\": true},\n  \"data_types\": {\"grad_accum_dtype\": \"", bf16_gradients ? "bf16" : "fp32",
-                   "\"},\n  \"zero_optimization\": {\"stage\": ", spread.zero);
+  text += sentence("  \"bf16\": {\"enabled\": ", floats ? "false" : "true", "},\n  \"data_types\": {\"grad_accum_dtype\": \"",
+                   bf16_gradients ? "bf16" : "fp32", "\"},\n  \"zero_optimization\": {\"stage\": ", spread.zero);
   auto const& moved = by.model.moved;
   if (moved == offload::gradients || moved == offload::parameters) text += ", \"offload_optimizer\": {\"device\": \"cpu\"}";
   if (moved == offload::parameters) text += ", \"offload_param\": {\"device\": \"cpu\"}";

@@ -123,13 +123,15 @@ struct flag_writer {
       turn_on("use_megatron_fsdp");
       add("data_parallel_sharding_strategy", {zero == 2 ? "optim_grads" : "optim_grads_params"});
     }
-    turn_on("bf16");
     auto const name = by.optimizer.name;
-    if (name == "adam-bf16-gradients" && !swift)  // ms-swift always accumulates in float32
+    auto const floats = by.kernels.value > 2;  // neither --bf16 nor --fp16
+    if (floats && swift) lack("computation in float32");
+    if (!floats) turn_on("bf16");
+    if (name == "adam-bf16-gradients" && !swift && !floats)  // ms-swift always accumulates in float32
       turn_on("grad_reduce_in_bf16");
-    else if (name == "sgd-momentum" || name == "sgd")
+    else if ((name == "sgd-momentum" || name == "sgd") && !floats)
       add("optimizer", {"sgd"});
-    else if (name != "adam")
+    else if (name != (floats ? "adam-fp32" : "adam"))
       lack("optimizer " + std::string(name));
     if (name == "sgd") add("sgd_momentum", 0);
     if (by.moved == offload::optimizer) {
