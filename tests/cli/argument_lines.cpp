@@ -245,4 +245,54 @@ TEST_CASE("argument_lines: a here-document that is read into a variable holds th
   CHECK(flags.number("ds.zero_stage") == 2);
 }
 
+TEST_CASE("argument_lines: words that read takes from a string, and rounds of loops over arrays") {
+  auto const of_read = [](std::string const& text, std::string const& key) { return of(text + "\na.py --x $A --y $B --z ${C[@]}", key); };
+  CHECK(of_read("IFS=',' read -r A B C <<< \"1,2,3,4\"", "x") == words{"1"});
+  CHECK(of_read("IFS=',' read -r A B C <<< \"1,2,3,4\"", "z") == words{"3", "4"});  // the last name takes the rest
+  CHECK(of_read("V='1,2'\nIFS=, read A B <<< $V", "y") == words{"2"});
+  CHECK(of_read("read A B C <<< ' 1   2  3 '", "x") == words{"1"});
+  CHECK(of_read("read A B <<< '1   2'", "y") == words{"2"});
+  CHECK(of_read("IFS=: read -ra C <<< \"7:8\"", "z") == words{"7", "8"});
+  CHECK(of_read("read -p 'which? ' -r A B <<< '1 2'", "x") == words{"1"});                           // an option with a value
+  CHECK(of_read("A=9\nread -r A B <<< \"$MORE\"", "x") == words{"$A"});                              // nobody knows it
+  CHECK(of_read("IFS=',' read -r A B <<< '1,2'\nread -r C A <<< '3 4,5'", "x") == words{"4", "5"});  // IFS was of the other command
+  auto const lines = read_argument_lines(
+      "ALL=(\"1,2\" \"3,4\" \"5,6\")\nfor ONE in \"${ALL[@]}\"; do\n IFS=',' read -r A B <<< \"$ONE\"\n a.py --x $A --y $B\ndone",
+      "run.sh");
+  CHECK(lines.flags.entries().size() == 2);
+  CHECK(lines.flags.entries()[1].words == words{"2"});
+  CHECK(lines.unread == words{"line 2: the other 2 rounds over ONE"});
+}
+
+TEST_CASE("argument_lines: what is taken of a condition that nobody knows is said, where it changes something") {
+  auto const unread = [](std::string const& text) { return read_argument_lines(text + "\na.py --one $X", "run.sh").unread; };
+  auto const holds = words{"line 2: a condition, taken to hold"};
+  CHECK(unread("X=1\nif [ -f /a ]; then X=2; fi") == holds);
+  CHECK(unread("X=1\n[ -f /a ] && X=2") == holds);
+  CHECK(unread("X=1\nif [ \"$N\" -gt 1 ]; then X=2; fi") == holds);
+  CHECK(unread("X=1\nif [ -n \"$N\" ]; then X=2; fi") == words{"line 2: a condition on what is unset, not taken"});
+  CHECK(unread("X=1\nif [ -z \"$N\" ]; then X=2; fi") == words{"line 2: a condition on what is unset, taken"});
+  CHECK(unread("X=1\nif [ -f /a ]; then mkdir b; fi").empty());  // it changes nothing
+  CHECK(unread("X=1\nif [ -z \"$N\" ]; then echo no; exit 1; fi").empty());
+  CHECK(unread("X=1\nN=3\nif [ -n \"$N\" ]; then X=2; fi").empty());
+}
+
+TEST_CASE("argument_lines: a variable for flags that is not set is no value of the switch before it") {
+  auto const lines = read_argument_lines("a.py --bf16 ${EXTRA_ARGS} --one $N --sp $EXTRA", "run.sh");
+  CHECK(lines.flags.entries()[0].words.empty());
+  CHECK(lines.flags.entries()[1].words == words{"$N"});
+  CHECK(lines.flags.entries()[2].words.empty());
+  CHECK(lines.unread == words{"line 1: $EXTRA", "line 1: ${EXTRA_ARGS}"});
+  CHECK(of("EXTRA=\"\"\na.py --bf16 ${EXTRA} --one 1", "bf16").empty());
+}
+
+TEST_CASE("argument_lines: a word behind the value of a flag overrides a key, though it has no section") {
+  auto const lines = read_argument_lines("python a.py --recipe b precision=c d.e=1 --set f=1 g=2", "run.sh");
+  CHECK(lines.flags.entries()[0].words == words{"b"});
+  CHECK(lines.overrides.entries().size() == 2);
+  CHECK(lines.flags.entries()[1].words == words{"f=1", "g=2"});  // values of a flag
+  auto nemo = read_argument_lines("nemo llm pretrain --factory b trainer.devices=4", "run.sh");
+  CHECK(nemo.overrides.word("trainer.devices") == "4");
+}
+
 }  // namespace test_cli_argument_lines

@@ -553,8 +553,7 @@ TEST_CASE("framework_setting: Megatron-LM's vocabulary, towers, old flags and mo
   CHECK(megatron(llama_8b + "--activations-checkpoint-method block --activations-checkpoint-num-layers 5").setting.recompute ==
         ballast::recompute_setting{.what = block, .layers = 5});
   CHECK(megatron(llama_8b + "--use-megatron-fsdp --megatron-fsdp-main-grads-dtype bf16").setting.model.optimizer.state.gradient == 2);
-  for (auto const* const flags :
-       {"--encoder-num-layers 12", "--hybrid-layer-pattern M-M*", "--retro-add-retriever", "--vocab-file /x/vocab.txt"})
+  for (auto const* const flags : {"--encoder-num-layers 12", "--moe-latent-size 64", "--retro-add-retriever", "--vocab-file /x/vocab.txt"})
     CHECK(megatron_refused(llama_8b + flags).find("not modelled") != std::string::npos);
   CHECK(megatron_refused("torchrun pretrain_t5.py " + llama_8b) == "run.sh: pretrain_t5.py trains T5, which is not modelled");
   CHECK(megatron_refused(llama_8b + "--num-tokens-to-generate 30").find("draws answers: judged are trainings") != std::string::npos);

@@ -154,9 +154,11 @@ TEST_CASE("hybrid_config: what cannot be is refused by its name") {
   CHECK(refused(R"({"model_type": "jamba", "mamba_dt_rank": 0})").ends_with("mamba_dt_rank = 0 must be positive"));
   CHECK(refused(R"({"model_type": "falcon_h1", "projectors_bias": true})").ends_with("is not modelled unless it is mamba_proj_bias"));
   CHECK(refused(R"({"model_type": "deepseek_v32", "q_lora_rank": null})").find("q_lora_rank = null must be positive") != std::string::npos);
+  CHECK(refused(nemotron + R"(, "num_hidden_layers": 50})").ends_with("says 56 layers, and num_hidden_layers 50"));
+  CHECK(refused(nemotron + R"(, "num_hidden_layers": 56})") == "accepted");
   CHECK(refused(R"({"model_type": "lfm2", "block_multiple_of": 0})").ends_with("must be positive"));
   CHECK(refused(R"({"model_type": "lfm2", "block_ffn_dim_multiplier": "1"})").ends_with("must be a number"));
-  CHECK(refused(R"({"model_type": "zamba2"})").find("is not known") != std::string::npos);
+  CHECK(refused(R"({"model_type": "zamba3"})").find("is not known") != std::string::npos);
 }
 
 TEST_CASE("hybrid_config: a pure Mamba model costs by tokens, and packs as by tokens") {

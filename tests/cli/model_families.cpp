@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "model_table.hpp"
 #include "planning/model_words.hpp"
 #include "program.hpp"
 #include "readers/model_config.hpp"
@@ -7,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace test_cli_model_families {
 
@@ -306,3 +308,10 @@ TEST_CASE("model_families: commands say what they read of a config.json") {
 }
 
 }  // namespace test_cli_model_families
+
+std::vector<ballast_test::listed_model> ballast_test::models_of_families() {
+  std::vector<listed_model> all;
+  for (auto const& m : test_cli_model_families::found) all.push_back({.name = m.name, .fields = m.fields});
+  for (auto const& m : test_cli_model_families::computed) all.push_back({.name = m.name, .fields = m.fields, .exact = false});
+  return all;
+}

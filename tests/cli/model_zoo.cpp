@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
+#include "model_table.hpp"
 #include "program.hpp"
 #include "readers/language_config.hpp"
 #include "readers/model_config.hpp"
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Configurations of models whose families are rows of a table (readers/language_table.cpp), and of quantised ones.
 
@@ -606,7 +608,8 @@ TEST_CASE("model_zoo: what cannot be modelled is refused by name", "[published]"
       {"step3_text", "its queries are products of two matrices"},
       {"arctic", "a layer has a dense block beside its experts"},
       {"phi3small", "its attention is sparse in blocks"},
-      {"phi4mm", "it has adapters of images and speech"},
+      {"zamba2", "its layers share blocks of attention, with adapters of their own"},
+      {"gemma3n", "its layers have several residual streams (AltUp)"},
       {"bitnet", "its weights have three values"},
   };
   for (auto const& m : models) {
@@ -621,3 +624,10 @@ TEST_CASE("model_zoo: what cannot be modelled is refused by name", "[published]"
 }
 
 }  // namespace test_cli_model_zoo
+
+std::vector<ballast_test::listed_model> ballast_test::models_of_zoo() {
+  std::vector<listed_model> all;
+  for (auto const& m : test_cli_model_zoo::exact) all.push_back({.name = m.name, .fields = m.fields});
+  for (auto const& m : test_cli_model_zoo::rounded) all.push_back({.name = m.name, .fields = m.fields, .exact = false});
+  return all;
+}

@@ -9,6 +9,7 @@
 #include "readers/model_config.hpp"
 #include "readers/omni_config.hpp"
 #include "readers/preset_names.hpp"
+#include "readers/sound_config.hpp"
 #include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/words.hpp"
@@ -111,7 +112,7 @@ struct known_model {
             other_names_in_words(m.name) + "\n";
   }
   text += "\nA config.json is read of these model_types.\nLanguage models: " + language_families() + "\nWith images: " + vision_families() +
-          "\nEncoders: " + encoder_families() + "\n\nThese are refused.\n";
+          "\nWith sound: " + sound_families() + "\nEncoders: " + encoder_families() + "\n\nThese are refused.\n";
   for (auto const family : unread_families()) text += std::string(family) + ": " + std::string(why_not_read(family)) + "\n";
   return text;
 }
@@ -123,7 +124,7 @@ struct known_model {
   for (std::int64_t l = 0; l < model.layers; ++l)
     windowed += model.window > 0 && model.windowed.contains(l) && !model.linear.layers.contains(l) ? 1 : 0;
   nlohmann::ordered_json out{{"name", m.name},
-                             {"kind", m.shape.images ? "vision-language"
+                             {"kind", m.shape.images ? m.shape.images->of_sound ? "audio-language" : "vision-language"
                                       : model.causal ? "language"
                                                      : "encoder"},
                              {"parameters", all_parameters_of(m.shape)},
@@ -149,6 +150,7 @@ void print_known_models(bool json) {
                              {"read",
                               {{"language", families_in(language_families())},
                                {"vision", families_in(vision_families())},
+                               {"sound", families_in(sound_families())},
                                {"encoders", families_in(encoder_families())}}},
                              {"refused", nlohmann::ordered_json::array()}};
   for (auto const& m : all_presets()) out["presets"].push_back(known_model_json(m));

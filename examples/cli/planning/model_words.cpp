@@ -41,8 +41,9 @@ std::string in_words(model_shape const& shape, std::string const& name) {
   auto const all = parameters(m), outside = (m.vocabulary + (shares_head(m) ? 0 : head_rows(m))) * m.hidden;
   auto text = name + ": " + shape.family + " of ";
   if (auto const& images = shape.images)
-    text += count(parameters(images->tower) + parameters(images->projector) + all) + " parameters: vision tower " +
-            count(parameters(images->tower)) + ", projector " + count(parameters(images->projector)) + ", language model ";
+    text += count(parameters(images->tower) + parameters(images->projector) + all) +
+            " parameters: " + (images->of_sound ? "encoder of sound " : "vision tower ") + count(parameters(images->tower)) +
+            ", projector " + count(parameters(images->projector)) + ", language model ";
   text += count(all) + (shape.images ? "" : " parameters") + ", " + count(all - outside) + " without embedding and head" +
           (shares_head(m) ? ", which are one matrix" : "");
   if (m.experts > 0) text += "; a token uses " + count(active_parameters(m));

@@ -217,10 +217,10 @@ class flag_reader {
 
   void add(shell_command const& command) {
     auto const& words = command.words;
-    auto of_python = false;  // behind a program of Python
+    auto of_python = false;  // behind a program of Python, or of one whose words are its keys
     for (std::size_t i = 0; i < words.size(); ++i) {
       auto const& word = words[i];
-      of_python = of_python || word.text == "-m" || word.text.ends_with(".py");
+      of_python = of_python || word.text == "-m" || word.text.ends_with(".py") || last_part(word.text) == "nemo";
       if (!is_flag(word.text)) {
         auto const given = of_python ? override_of(word.text) : std::nullopt;
         if (given)
@@ -236,7 +236,8 @@ class flag_reader {
       else
         while (i + 1 < words.size() && !is_flag(words[i + 1].text)) {
           auto const given = of_python ? override_of(words[i + 1].text) : std::nullopt;
-          if (given && given->first.find('.') != std::string::npos) break;
+          auto const follows = !entry.words.empty() && entry.words.front().find('=') == std::string::npos;  // another value
+          if (given && (follows || given->first.find('.') != std::string::npos)) break;
           entry.words.push_back(words[++i].text);
           of_python = of_python || entry.words.back().ends_with(".py");
           if (entry.words.back().ends_with(".py")) {  // the program behind the flags of its launcher
@@ -272,13 +273,18 @@ class flag_reader {
   std::map<std::pair<void const*, std::string>, std::size_t> where_;
 };
 
+/// Whether the name of a variable says that it holds flags: "${EXTRA_ARGS}".
+[[nodiscard]] bool holds_flags(std::string_view word) {
+  return is_unset(word) && has_part(word, {"ARGS", "EXTRA", "OPTS", "OPTIONS", "FLAGS", "OVERRIDES"});
+}
+
 /// Takes variables that stand in place of flags out of the words, so that they are no values of the flags before them.
 void take_unset(shell_command& command, std::vector<shell_word>& unread) {
   std::vector<shell_word> kept;
   auto of_flag = false;
   for (auto& word : command.words) {
     auto const value = std::exchange(of_flag, word.text.starts_with("--") && word.text.find('=') == std::string::npos);
-    (!value && is_unset(word.text) ? unread : kept).push_back(std::move(word));
+    ((!value && is_unset(word.text)) || holds_flags(word.text) ? unread : kept).push_back(std::move(word));
   }
   command.words = std::move(kept);
 }

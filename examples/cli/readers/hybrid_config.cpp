@@ -121,15 +121,14 @@ void set_short_convolution(transformer& model, config_fields& in) {
 
 }  // namespace
 
-void set_layers(transformer& model, config_fields const& in, char const* key, std::string_view letters, bool alone) {
-  if (letters.empty() || std::cmp_greater(letters.size(), layer_set::most))
-    in.refuse(key, "must say 1 to " + std::to_string(layer_set::most) + " layers");
+void set_blocks(transformer& model, std::string_view letters, bool alone) {
   model.layers = static_cast<std::int64_t>(letters.size());
-  layer_set attention, space, conv, ffn, experts;
+  layer_set attention, linear, space, conv, ffn, experts;
   for (std::size_t i = 0; i < letters.size(); ++i) {
     auto const l = static_cast<std::int64_t>(i);
     auto const c = letters[i];
-    if (c == '*' || c == 'h') attention.add(l);
+    if (c == '*' || c == 'h' || c == 'G') attention.add(l);
+    if (c == 'G') linear.add(l);
     if (c == 'M' || c == 'h') space.add(l);
     if (c == 'c') conv.add(l);
     if (c == '-' || c == 'E') ffn.add(l);
@@ -137,12 +136,19 @@ void set_layers(transformer& model, config_fields const& in, char const* key, st
   }
   auto const everywhere = [&](layer_set const& set) { return set.count(model.layers) == model.layers ? layer_set::all() : set; };
   model.attention_layers = everywhere(attention);
+  model.linear.layers = everywhere(linear);
   model.space.layers = everywhere(space);
   model.conv.layers = everywhere(conv);
   if (!alone) return;
   model.ffn_layers = everywhere(ffn);
   model.expert_layers = everywhere(experts);
   model.norms = 1;
+}
+
+void set_layers(transformer& model, config_fields const& in, char const* key, std::string_view letters, bool alone) {
+  if (letters.empty() || std::cmp_greater(letters.size(), layer_set::most))
+    in.refuse(key, "must say 1 to " + std::to_string(layer_set::most) + " layers");
+  set_blocks(model, letters, alone);
 }
 
 void add_mamba(transformer& model, config_fields& in) { set_plain_mamba(model, in); }
@@ -208,6 +214,8 @@ void add_nemotron_h(transformer& model, config_fields& in) {
     key = "hybrid_override_pattern";
     letters = pattern;
     if (letters.find_first_not_of("*M-E") != std::string::npos) in.refuse(key, "has a letter other than M, *, - and E");
+    if (auto const layers = in.number({"num_hidden_layers"}); layers && std::cmp_not_equal(*layers, letters.size()))
+      in.refuse(key, "says " + std::to_string(letters.size()) + " layers, and num_hidden_layers " + std::to_string(*layers));
   }
   set_layers(model, in, key, letters, true);
   config_fields::names const of_experts{"n_routed_experts", "num_experts_per_tok", "moe_intermediate_size", "moe_latent_size",

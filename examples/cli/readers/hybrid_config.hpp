@@ -20,10 +20,11 @@ void add_lfm2_moe(ballast::transformer& model, config_fields& in);
 /// The indexer of DeepSeek-V3.2, whose latent attention has been read, and its list of layers with experts.
 void add_index(ballast::transformer& model, config_fields& in);
 
-/// Gives each layer its blocks by a letter: `*` attention, `M` a state space, `h` both, `c` a convolution, `-` a dense feed-forward block,
-/// `E` experts.
+/// Gives each layer its blocks by a letter: `*` attention, `G` linear attention, `M` a state space, `h` attention and a state space, `c` a
+/// convolution, `-` a dense feed-forward block, `E` experts; at most `layer_set::most` of them.
 /// `alone`: a layer has that block alone; if not, a feed-forward block, too.
-/// Throws bad_input, naming `key`, if there are more layers than the library can tell apart.
+void set_blocks(ballast::transformer& model, std::string_view letters, bool alone);
+/// The same. Throws bad_input, naming `key`, if there are more layers than the library can tell apart.
 void set_layers(ballast::transformer& model, config_fields const& in, char const* key, std::string_view letters, bool alone);
 
 }  // namespace ballast_cli

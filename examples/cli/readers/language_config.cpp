@@ -190,12 +190,36 @@ void add_gemma3(transformer& model, config_fields& in) {
   set_window(model, in, 4096, true, [&](std::int64_t l) { return (l + 1) % period != 0; });
 }
 void add_phi3(transformer& model, config_fields& in) { set_window(model, in, 0, false, always); }
+/// Phi-4-multimodal: every layer has an adapter for images and one for speech on each matrix.
+void add_phi4mm(transformer& model, config_fields& in) {
+  add_phi3(model, in);
+  auto const attention = model.query_heads * model.head_width;
+  auto const widths = 4 * model.hidden + 2 * attention + 2 * model.kv_heads * model.head_width + 3 * model.ffn;  // inputs and outputs
+  for (auto const* const key : {"vision_lora", "speech_lora"})
+    if (auto adapter = in.part(key)) {
+      auto const rank = adapter->number({"r"}).value_or(0);
+      if (rank > 1 << 16) adapter->refuse("r", "is too large");
+      if (model.layers <= layer_set::most && widths < 1 << 24)
+        model.other_weights += model.layers * rank * widths;  // else it is refused later
+    }
+}
 void add_phimoe(transformer& model, config_fields& in) {
   set_attention_bias(model, in);
   model.norm_bias = true;
   model.head_bias = in.flag("lm_head_bias", false);
   set_experts_everywhere(model, in, 16, 2);
   set_window(model, in, 0, false, always);
+}
+/// Layers of a list see features of an image instead of tokens. Here their tokens see themselves alone, and a note says what is left out.
+/// They have a gate for each block, and norms of queries and keys; the embedding has eight more rows than the head.
+void add_mllama(transformer& model, config_fields& in) {
+  model.windowed = {};
+  auto const listed = in.numbers("cross_attention_layers");
+  for (auto const l : listed ? *listed : std::vector<std::int64_t>{3, 8, 13, 18, 23, 28, 33, 38})
+    if (l < model.layers && l < layer_set::most) model.windowed.add(l);
+  auto const crossing = model.windowed.count(model.layers);
+  model.window = crossing > 0 ? 1 : 0;
+  model.other_weights = 8 * model.hidden + crossing * (2 + 2 * model.head_width);
 }
 void add_glm(transformer& model, config_fields& in) {
   model.qkv_bias = in.flag("attention_bias", true);
@@ -299,6 +323,9 @@ constexpr language_family families[]{
     {"gemma2", 26, 2304, 8, 4, 256, 9216, 256000, add_gemma2, true},
     {"gemma3_text", 26, 2304, 8, 4, 256, 9216, 262208, add_gemma3, true},
     {"phi3", 32, 3072, 32, 0, 0, 8192, 32064, add_phi3},
+    {"phi4mm", 32, 3072, 24, 8, 0, 8192, 200064, add_phi4mm, true},
+    {"phi4_multimodal", 32, 3072, 32, 8, 0, 8192, 200064, add_phi4mm},
+    {"mllama_text_model", 40, 4096, 32, 8, 0, 14336, 128256, add_mllama},
     {"phimoe", 32, 4096, 32, 8, 0, 6400, 32064, add_phimoe},
     {"glm", 40, 4096, 32, 2, 128, 13696, 151552, add_glm},
     {"glm4", 40, 4096, 32, 2, 128, 13696, 151552, add_glm4},

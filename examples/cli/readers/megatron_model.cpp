@@ -2,6 +2,7 @@
 #include "readers/megatron_model.hpp"
 
 #include "errors.hpp"
+#include "readers/megatron_pattern.hpp"
 
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
@@ -9,6 +10,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -42,9 +46,12 @@ template <class LeavesOut>
     return out;
   }
   std::vector<bool> has, piece;
+  std::size_t group = 0;  // where a bracket around pieces opened
   while (at < text.size()) {
     auto const c = text[at++];
     if (c == '[' || c == '+') piece.clear();
+    if (c == '(') group = has.size();
+    if (c == ')') piece.assign(has.begin() + static_cast<std::ptrdiff_t>(group), has.end());
     if (c == '0' || c == '1') {
       piece.push_back(c == '1');
       has.push_back(c == '1');
@@ -62,7 +69,8 @@ template <class LeavesOut>
   return out;
 }
 
-void read_attention(setting_table& in, ballast::transformer& model) {
+/// `hybrid`: a pattern says the layers with linear attention.
+void read_attention(setting_table& in, ballast::transformer& model, bool hybrid) {
   if (in.flag("multi_latent_attention")) {
     model.q_rank = in.number_or("q_lora_rank", 0);
     model.kv_rank = in.number_or("kv_lora_rank", 32);
@@ -82,8 +90,16 @@ void read_attention(setting_table& in, ballast::transformer& model) {
     if (!in.word("window_attn_skip_freq").empty())  // a full layer after N - 1 with windows
       model.windowed = ~left_out(in, "window_attn_skip_freq", model.layers, [](auto i, auto n) { return (i + 1) % n == 0; });
   }
-  for (auto const* const key : {"linear_attention_freq", "experimental_attention_variant"})
-    if (!in.word(key).empty()) in.refuse(key, "is not modelled");
+  model.output_gate = in.flag("attention_output_gate");
+  auto const variant = in.word("experimental_attention_variant"), every = in.word("linear_attention_freq");
+  if (variant == "gdn" || variant == "gated_delta_net") {
+    if (hybrid) return;
+    if (every.empty()) in.refuse("experimental_attention_variant", "needs linear_attention_freq");
+    read_linear_attention(in, model);
+    model.linear.layers = ~left_out(in, "linear_attention_freq", model.layers, [](auto i, auto n) { return (i + 1) % n == 0; });
+  } else if (!variant.empty() || !every.empty()) {
+    in.refuse(variant.empty() ? "linear_attention_freq" : "experimental_attention_variant", "is not modelled");
+  }
 }
 
 void read_routing(setting_table& in, ballast::transformer& model) {
@@ -139,9 +155,6 @@ void refuse_other_models(setting_table& in) {
                                   {"bert_load", "belongs to BERT"},
                                   {"retro_num_neighbors", "belongs to a model with retrieval"},
                                   {"retro_add_retriever", "belongs to a model with retrieval"},
-                                  {"hybrid_layer_pattern", "has layers with a state space"},
-                                  {"hybrid_override_pattern", "has layers with a state space"},
-                                  {"is_hybrid_model", "has layers with a state space"},
                                   {"moe_latent_size", "narrows the input of experts"},
                                   {"flextron", "trains several widths of a model at once"}})
     if (in.has(key)) in.refuse(key, std::string(what) + ", which is not modelled");
@@ -154,9 +167,11 @@ void refuse_other_models(setting_table& in) {
 }  // namespace
 
 void read_megatron_model(setting_table& in, setting_request const& asked, std::int64_t tensor, imported_setting& out) {
-  auto const layers = in.number("num_layers"), hidden = in.number("hidden_size"), heads = in.number("num_attention_heads");
-  auto const shaped = layers && hidden && heads;
   refuse_other_models(in);
+  auto const pattern = read_megatron_pattern(in, out);
+  auto const layers = pattern ? std::optional(static_cast<std::int64_t>(pattern->letters.size())) : in.number("num_layers");
+  auto const hidden = in.number("hidden_size"), heads = in.number("num_attention_heads");
+  auto const shaped = layers && hidden && heads;
   auto const images = in.has("img_h") || in.has("patch_dim") || in.has("vision_model_type");
   in.ignore({"img_*", "patch_dim", "vision_*", "prompt_path", "language_model_type", "tokenizer_prompt_format"});
   auto given = asked.model;
@@ -196,13 +211,16 @@ void read_megatron_model(setting_table& in, setting_request const& asked, std::i
   auto const multiple = padding * tensor;
   model.vocabulary = padded > 0 ? padded : ballast::divide_up(vocabulary, multiple) * multiple;
   model.mtp_layers = in.number_or("mtp_num_layers", 0, 0);
-  read_attention(in, model);
+  if (pattern && pattern->depths) model.mtp_layers = *pattern->depths;
+  read_attention(in, model, pattern.has_value());
   read_routing(in, model);
+  if (given) in.ignore({"mamba_*"});
+  if (pattern && !given) set_megatron_pattern(in, *pattern, model);
   if (given) {
     for (auto const& [key, mine, theirs] : {std::tuple{"num_layers", layers, given->layers}, {"hidden_size", hidden, given->hidden}})
       if (mine && *mine != theirs) in.refuse(key, "is not that of --model, " + std::to_string(theirs));
     out.model = *given;
-    if (in.has("mtp_num_layers")) out.model.mtp_layers = model.mtp_layers;
+    if (in.has("mtp_num_layers") || (pattern && pattern->depths)) out.model.mtp_layers = model.mtp_layers;
     return;
   }
   out.reads_images = images;

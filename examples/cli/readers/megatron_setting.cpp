@@ -3,6 +3,7 @@
 #include "readers/framework_setting.hpp"
 #include "readers/megatron_model.hpp"
 #include "readers/megatron_stages.hpp"
+#include "readers/setting_parts.hpp"
 #include "readers/swift_roles.hpp"
 
 #include <ballast/cost/recompute_modules.hpp>
@@ -588,6 +589,7 @@ constinit framework_format const megatron_format{
                                               {"pretrain_vision_inpaint.py", "a vision model"}})
             if (source.calls(program))
               throw bad_input(source.table.file() + ": " + program + " trains " + what + ", which is not modelled");
+          if (source.calls("pretrain_mamba.py") || source.calls("pretrain_hybrid.py")) add_word(source.table, "is_hybrid_model", "true");
           return megatron_importer(source.table, asked, false, false).read();
         },
     .write = ballast::megatron_flags<>};

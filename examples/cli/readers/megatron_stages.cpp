@@ -2,6 +2,7 @@
 #include "readers/megatron_stages.hpp"
 
 #include "errors.hpp"
+#include "readers/megatron_pattern.hpp"
 
 #include <ballast/core/error.hpp>
 #include <ballast/plan/judge_setting.hpp>
@@ -31,22 +32,26 @@ class stage_reader {
     auto const ways = std::initializer_list<char const*>{"num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
                                                          "virtual_pipeline_model_parallel_size", "pipeline_model_parallel_layout"};
     auto const layout = in_.word("pipeline_model_parallel_layout");
+    auto const bars = parts_of_pattern(in_);
     auto const of_chunk = in_.number("num_layers_per_virtual_pipeline_stage"), of_rank = in_.number("num_virtual_stages_per_pipeline_rank"),
                of_rank_too = in_.number("virtual_pipeline_model_parallel_size");
     auto const given = (of_chunk ? 1 : 0) + (of_rank || of_rank_too ? 1 : 0) + (layout.empty() ? 0 : 1);
+    if (given > 0 && !bars.empty())
+      in_.refuse("hybrid_layer_pattern", "has bars, which say the chunks of stages; Megatron-LM takes one way");
     if (given > 1)
       for (auto const* const key : ways)
         if (in_.has(key)) in_.refuse(key, "is one of several ways to say the chunks of a stage; Megatron-LM takes one");
     auto chunks = of_rank ? *of_rank : of_rank_too.value_or(1);
     auto const first = in_.number("decoder_first_pipeline_num_layers", 0), last = in_.number("decoder_last_pipeline_num_layers", 0);
     auto const e = in_.flag("account_for_embedding_in_pipeline_split") ? 1 : 0, l = in_.flag("account_for_loss_in_pipeline_split") ? 1 : 0;
-    if (!layout.empty()) {
-      auto const numbers = layers_of_layout(layout);
+    if (!layout.empty() || !bars.empty()) {
+      auto const* const key = layout.empty() ? "hybrid_layer_pattern" : "pipeline_model_parallel_layout";
+      auto const numbers = layout.empty() ? bars : layers_of_layout(layout);
       if (static_cast<std::int64_t>(numbers.size()) % stages != 0)
-        in_.refuse("pipeline_model_parallel_layout",
+        in_.refuse(key,
                    "has " + std::to_string(numbers.size()) + " parts, which are no multiple of the " + std::to_string(stages) + " stages");
       chunks = static_cast<std::int64_t>(numbers.size()) / stages;
-      cut(numbers, "pipeline_model_parallel_layout");
+      cut(numbers, key);
     } else {
       std::vector<std::int64_t> of_stage(static_cast<std::size_t>(stages));
       if ((first || last) && e + l > 0)
@@ -81,7 +86,10 @@ class stage_reader {
       cut(numbers, "num_layers");
     }
     if (chunks > 1 && stages == 1)
-      in_.refuse(layout.empty() ? "num_layers_per_virtual_pipeline_stage" : ways.end()[-1], "needs several stages");
+      in_.refuse(!bars.empty()    ? "hybrid_layer_pattern"
+                 : layout.empty() ? "num_layers_per_virtual_pipeline_stage"
+                                  : ways.end()[-1],
+                 "needs several stages");
     if (chunks > 1) by.pipeline.schedule = ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(chunks)};
     if (in_.flag("delay_wgrad_compute"))
       out_.notes.emplace_back("delay_wgrad_compute is not modelled: the memory is too low, the time too long");

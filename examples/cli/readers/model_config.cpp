@@ -7,6 +7,8 @@
 #include "readers/json_document.hpp"
 #include "readers/language_config.hpp"
 #include "readers/omni_config.hpp"
+#include "readers/sound_config.hpp"
+#include "report/output.hpp"
 
 #include <ballast/core/error.hpp>
 
@@ -51,6 +53,35 @@ namespace {
   return outer || (either && part.flag("tie_word_embeddings", false));
 }
 
+/// Says what images change in layers of the language model and is not counted.
+void note_left_out(model_shape& out, config_fields& whole) {
+  auto const& m = out.language;
+  auto const share = [all = forward_flops(m).per_token](std::int64_t flops) {
+    return percent(static_cast<double>(flops) / static_cast<double>(all));
+  };
+  if (auto const crossing = m.window > 0 ? m.windowed.count(m.layers) : 0; out.family == "mllama" && crossing > 0) {
+    std::int64_t first = 0;
+    while (!m.windowed.contains(first)) ++first;
+    constexpr std::int64_t features = 6404;  // of 4 parts of 560 x 560 pixels
+    out.notes.push_back("The " + std::to_string(crossing) +
+                        " layers with cross-attention count their matrices for each token, and no features (sliding 1): with the 6,404 "
+                        "features of an image the FLOPs of a token are " +
+                        share(4 * crossing * m.query_heads * m.head_width * features) + " more, without an image " +
+                        share(crossing * layer_flops(m, first).per_token) + " less, as the layers are then passed over.");
+  }
+  if (out.family == "phi4mm" && m.other_weights > 0) {
+    auto const rank = [&](char const* key) {
+      auto adapter = whole.part(key);
+      return adapter ? adapter->number({"r"}).value_or(0) : 0;
+    };
+    auto const images = rank("vision_lora"), speech = rank("speech_lora");
+    if (images + speech == 0) return;
+    out.notes.push_back("Adapters count in memory, and not in time: with images the FLOPs of a token are " +
+                        share(2 * (m.other_weights / (images + speech) * images)) + " more, with speech alone " +
+                        share(2 * (m.other_weights / (images + speech) * speech)) + ".");
+  }
+}
+
 }  // namespace
 
 model_shape read_model_config(std::string_view text, std::string const& name) {
@@ -92,6 +123,11 @@ model_shape read_model_config(std::string_view text, std::string const& name) {
                         (out.stored->weights ? ", with --stored as " + in_words(*out.stored->weights) : "") + ".");
   if (auto const more = in.number({"num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers"}).value_or(0); more > 0)
     out.notes.push_back("Layers for multi-token prediction are not counted: the file has " + std::to_string(more) + ".");
+  note_left_out(out, whole);
+  if (is_sound_family(out.family)) {
+    out.images = read_sound_config(json, out.family, out.language.hidden, name, out.notes);
+    return out;
+  }
   if (!has_vision(json)) return out;
   auto const family = json.contains("mm_vision_tower") ? std::string("llava_llama") : out.family;
   if (is_vision_family(family)) try {

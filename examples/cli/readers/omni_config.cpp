@@ -2,12 +2,12 @@
 #include "readers/omni_config.hpp"
 
 #include "readers/config_fields.hpp"
+#include "readers/sound_config.hpp"
 #include "report/output.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iterator>
 
@@ -20,23 +20,6 @@ namespace {
   return found != of.end() && found->is_object() ? &*found : nullptr;
 }
 
-/// The encoders of Qwen2.5-Omni and Qwen3-Omni: convolutions over a spectrum, layers of Whisper, and matrices to the language model.
-[[nodiscard]] std::int64_t sound_encoder_parameters(config_fields& in) {
-  for (auto const* const key : {"d_model", "encoder_layers", "encoder_ffn_dim", "num_mel_bins", "output_dim", "downsample_hidden_size"})
-    if (in.number({key}).value_or(0) > 1 << 16) in.refuse(key, "is too large");
-  auto const d = in.number({"d_model"}, 1280), layers = in.number({"encoder_layers"}, 32), ffn = in.number({"encoder_ffn_dim"}, 5120);
-  auto const bins = in.number({"num_mel_bins"}, 128), out = in.number({"output_dim"}, 3584);
-  auto const halved = in.number({"downsample_hidden_size"});  // Qwen3-Omni
-  auto const layer = 4 * d * d + (halved ? 4 : 3) * d + 2 * d * ffn + ffn + d + 4 * d;
-  auto front = 3 * d * (bins + d) + 2 * d, back = d * out + out + 2 * out;  // 2 learned tokens of the output width
-  if (halved) {
-    auto const c = *halved, rows = ((((bins + 1) / 2 + 1) / 2) + 1) / 2;
-    front = 9 * c + c + 2 * (9 * c * c + c) + c * rows * d;
-    back = d * d + d + d * out + out;
-  }
-  return front + layers * layer + 2 * d + back;
-}
-
 struct unread_family {
   std::string_view name, why;
 };
@@ -47,8 +30,8 @@ constexpr unread_family unread[]{
     {"gemma3n_text",
      "its layers have several residual streams (AltUp), learned low-rank paths (LAuReL), embeddings of their own and keys "
      "that layers share"},
-    {"mllama", "some of its layers have cross-attention to image features"},
-    {"mllama_text_model", "some of its layers have cross-attention to image features"},
+    {"zamba", "its layers share blocks of attention, which read the embedding beside the residual stream"},
+    {"zamba2", "its layers share blocks of attention, with adapters of their own, which read the embedding beside the residual stream"},
     {"deberta", "its attention has scores of relative positions (disentangled attention)"},
     {"deberta-v2", "its attention has scores of relative positions (disentangled attention)"},
     {"albert", "its layers share weights"},
@@ -72,8 +55,6 @@ constexpr unread_family unread[]{
     {"step3_text", "its queries are products of two matrices, and their keys are shared"},
     {"arctic", "a layer has a dense block beside its experts, with a norm of its own"},
     {"phi3small", "its attention is sparse in blocks"},
-    {"phi4mm", "it has adapters of images and speech in every layer"},
-    {"phi4_multimodal", "it has adapters of images and speech in every layer"},
     {"bitnet", "its weights have three values, and norms stand inside its blocks"},
 };
 
@@ -86,13 +67,23 @@ nlohmann::json const& thinker_of(nlohmann::json const& whole) {
 
 void note_unmodelled_parts(nlohmann::json const& whole, std::string const& file, std::vector<std::string>& notes) {
   if (whole.contains("talker_config")) notes.push_back("The thinker alone was read, which is what is trained: not the talker behind it.");
+  auto const type = whole.value("model_type", nlohmann::json());
+  if (type.is_string() && is_sound_family(type.get<std::string>())) return;
   auto const* const sound = object_named(thinker_of(whole), "audio_config");
-  if (sound == nullptr) return;
-  config_fields in(*sound, file);
-  auto const type = in.text("model_type");
-  auto const counted = type == "qwen2_5_omni_audio_encoder" || type == "qwen3_omni_moe_audio_encoder";
+  auto const speaks = type == "phi4mm" || type == "phi4_multimodal";
+  if (sound == nullptr && !speaks) return;
+  auto count = sound == nullptr ? std::int64_t{0} : omni_encoder_parameters(*sound, file);
+  if (speaks) {
+    config_fields in(whole, file);
+    auto const* const processor = object_named(whole, "audio_processor");
+    auto const* const of_processor = processor == nullptr ? nullptr : object_named(*processor, "config");
+    auto const none = nlohmann::json::object();
+    auto const hidden = in.number({"hidden_size"}).value_or(3072);
+    if (hidden > 1 << 18) in.refuse("hidden_size", "is too large");
+    count = conformer_parameters(sound != nullptr ? *sound : of_processor != nullptr ? *of_processor : none, hidden, file);
+  }
   notes.push_back("The encoder of sound" +
-                  (counted ? " (" + grouped(static_cast<std::uint64_t>(sound_encoder_parameters(in))) + " parameters)" : std::string()) +
+                  (count > 0 ? " (" + grouped(static_cast<std::uint64_t>(count)) + " parameters)" : std::string()) +
                   " is not modelled: memory is higher than is said, and so is the time of samples with sound.");
 }
 

@@ -71,7 +71,10 @@ class script_reader : shell_words {
       auto const passes = left == (both ? truth::no : truth::yes);
       live_ = live_ && !passes && (both || left != truth::unknown);  // what follows || mends an error
       ++guards_;
+      auto const before = changes_;
+      auto const line = line_;
       auto const right = pipeline(depth);
+      if (both && left == truth::unknown && changes_ != before) pass_over(taken_to_hold, line);
       --guards_;
       live_ = was;
       if (!passes) left = both ? both_of(left, right) : either_of(left, right);
@@ -130,22 +133,31 @@ class script_reader : shell_words {
     --guards_;
     return true;
   }
+  static constexpr auto taken_to_hold = "a condition, taken to hold";
   truth condition(int depth) {
     auto taken = false;
     at_ += 2;
     for (auto more = true; more;) {
       auto holds = truth::no;
+      auto const line = line_;
+      guessed_ = false;
       if (taken)
         dead([&] { (void)list(depth + 1); });
       else
         holds = list(depth + 1);
       if (!take_word("then")) return truth::unknown;  // prose, or a script that ends early
+      auto const guessed = guessed_;
+      auto const before = changes_;
       if (taken || holds == truth::no) {
         dead([&] { (void)list(depth + 1); });
+        if (!taken && guessed && changes_ != before) pass_over("a condition on what is unset, not taken", line);
       } else {
         taken = branch_unless_it_ends(depth);
         auto const others = skip_blanks() && (is_word("else") || is_word("elif"));
-        if (taken && others && holds == truth::unknown) pass_over("the other branches of a condition", line_);
+        if (taken && others && holds == truth::unknown)
+          pass_over("the other branches of a condition", line_);
+        else if (taken && (holds == truth::unknown || (guessed && holds == truth::yes)) && changes_ != before)
+          pass_over(holds == truth::unknown ? taken_to_hold : "a condition on what is unset, taken", line);
       }
       more = take_word("elif");
     }
@@ -163,11 +175,12 @@ class script_reader : shell_words {
     at_ += is_word("for") ? 3U : 6U;
     (void)skip_blanks();
     std::vector<shell_word> words;
+    std::string name;
     if (is_next("((")) {
       skip_brackets();
     } else {
       auto const end = text_.find_first_of(" \t\r\n;", at_);
-      std::string const name(text_.substr(at_, end == text_.npos ? end : end - at_));
+      name = text_.substr(at_, end == text_.npos ? end : end - at_);
       step(name.size());
       skip_lines();
       if (take_word("in"))
@@ -180,7 +193,10 @@ class script_reader : shell_words {
     skip_lines();
     if (!take_word("do")) return truth::unknown;
     (void)list(depth + 1);
-    if (words.size() > 1) pass_over("the other rounds of a loop", line);
+    if (words.size() > 1) {
+      auto const others = words.size() - 1;
+      pass_over("the other " + (others > 1 ? std::to_string(others) + " rounds" : std::string("round")) + " over " + name, line);
+    }
     if (take_word("done")) redirections(nullptr);
     return truth::unknown;
   }
@@ -266,7 +282,7 @@ class script_reader : shell_words {
     }
     std::vector<std::string> texts;
     for (auto& w : words) texts.push_back(std::move(w.text));
-    return shell_condition(texts);
+    return shell_condition(texts, guessed_);
   }
   truth sum_command() {
     auto const all = skip_brackets();
@@ -316,7 +332,8 @@ class script_reader : shell_words {
   }
   struct redirected {
     std::string file, document;
-    bool here = false;
+    bool here = false;                ///< whether there is a here-document
+    std::optional<std::string> text;  ///< a string that is read, behind <<<
   };
   /// Redirections at this place, with the words of a here-document.
   void redirections(redirected* into) {
@@ -333,6 +350,7 @@ class script_reader : shell_words {
         here_document(into);
         continue;
       }
+      auto const text = is_next("<<<");
       while (peek() == '<' || peek() == '>') ++at_;
       if (peek() == '(') {
         skip_brackets();
@@ -342,6 +360,7 @@ class script_reader : shell_words {
       std::vector<shell_word> target;
       if (skip_blanks() && text_[at_] != '\n' && !ends_command(text_[at_])) word(target, false, true);
       if (into != nullptr && c == '>' && !target.empty()) into->file = target.front().text;
+      if (into != nullptr && text && !target.empty()) into->text = target.front().text;
     }
   }
   void here_document(redirected* into) {
@@ -417,11 +436,53 @@ class script_reader : shell_words {
       }
     return out;
   }
-  /// Those that a launcher reads: set in front of a command they are its own.
+  /// `read [-r] [-a ARRAY] NAME... <<< TEXT`: the words of its first line, the rest of which the last name takes.
+  void read_words(std::vector<shell_word> const& words, std::string const& text) {
+    auto const known = variables_.find("IFS");
+    auto const separators =
+        known != variables_.end() && known->second.words.size() == 1 ? known->second.words[0] : std::string(shell_blanks);
+    std::vector<std::string> names;
+    auto array = false, lines = false;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      auto const& word = words[i].text;
+      if (!word.starts_with('-')) {
+        names.push_back(word);
+        continue;
+      }
+      array = array || word.ends_with('a');
+      lines = lines || word.ends_with('d');
+      if (word.size() > 1 && std::string_view("dinNptu").find(word.back()) != std::string_view::npos) ++i;  // an option with a value
+    }
+    if (names.empty() || text.find('$') != text.npos) {
+      for (auto const& name : names) variables_.erase(name);
+      return;
+    }
+    auto rest = std::string_view(text);
+    if (!lines) rest = rest.substr(0, rest.find('\n'));
+    auto const cut = [&] {  // one word; several blanks are one separator
+      auto const end = (std::min)(rest.find_first_of(separators), rest.size());
+      std::string out(rest.substr(0, end));
+      rest.remove_prefix((std::min)(end + 1, rest.size()));
+      while (!rest.empty() && (rest[0] == ' ' || rest[0] == '\t') && separators.find(rest[0]) != separators.npos) rest.remove_prefix(1);
+      spend(out.size() + 1);
+      return out;
+    };
+    while (!rest.empty() && is_blank(rest[0]) && separators.find(rest[0]) != separators.npos) rest.remove_prefix(1);
+    if (array) {
+      std::vector<std::string> all;
+      while (!rest.empty() && all.size() < most_) all.push_back(cut());
+      return set(names.back(), std::move(all), true);
+    }
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (is_shell_name(names[i])) set(names[i], {i + 1 < names.size() ? cut() : std::string(rest)}, false);
+  }
+  /// Those that a launcher reads: set in front of a command they are its own, as is IFS.
   static constexpr char const* launcher_variables[] = {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "NPROC_PER_NODE", "NNODES"};
   [[nodiscard]] std::vector<std::pair<std::string, std::optional<shell_variable>>> variables_of_launchers() {
     std::vector<std::pair<std::string, std::optional<shell_variable>>> out;
-    for (auto const* const name : launcher_variables) {
+    auto names = std::vector<char const*>(std::begin(launcher_variables), std::end(launcher_variables));
+    names.push_back("IFS");
+    for (auto const* const name : names) {
       auto const at = variables_.find(name);
       if (at != variables_.end())
         for (auto const& w : at->second.words) spend(w.size() + 1);
@@ -433,6 +494,7 @@ class script_reader : shell_words {
     if (words.empty()) return truth::unknown;
     auto const& first = words.front().text;
     if (first == "exit" || first == "usage") saw_exit_ = true;
+    if (std::any_of(words.begin(), words.end(), [](auto const& w) { return w.text.starts_with("--"); })) ++changes_;
     if (!live_) return truth::unknown;
     if (first == "exit") {
       ended_ = guards_ == 0;
@@ -444,7 +506,7 @@ class script_reader : shell_words {
       std::vector<std::string> texts;
       for (std::size_t i = 1; i < words.size(); ++i) texts.push_back(words[i].text);
       if (first == "[" && !texts.empty() && texts.back() == "]") texts.pop_back();
-      return shell_condition(texts);
+      return shell_condition(texts, guessed_);
     }
     if (first == "unset") {
       for (auto const& w : words) variables_.erase(w.text);
@@ -469,6 +531,10 @@ class script_reader : shell_words {
     if (to.here && first == "read") {  // into the last name, its lines and all, as with -d ''
       variables_[words.back().text] = {.words = {to.document}, .line = line, .array = false};
       return truth::unknown;
+    }
+    if (to.text && first == "read") {
+      read_words(words, *to.text);
+      return truth::yes;
     }
     auto const shell = [](std::string const& text) {
       return text == "bash" || text == "sh" || text.ends_with("/bash") || text.ends_with("/sh");

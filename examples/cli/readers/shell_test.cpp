@@ -34,7 +34,7 @@ namespace {
 
 class condition_reader {
  public:
-  explicit condition_reader(std::vector<std::string> const& words) : words_(words) {}
+  condition_reader(std::vector<std::string> const& words, bool& guessed) : words_(words), guessed_(guessed) {}
 
   truth read() {
     if (words_.empty()) return truth::no;
@@ -67,8 +67,9 @@ class condition_reader {
   }
   [[nodiscard]] static truth as_truth(bool holds) { return holds ? truth::yes : truth::no; }
   [[nodiscard]] static bool known(std::string const& word) { return word.find('$') == word.npos; }
-  [[nodiscard]] static truth filled(std::string const& word) {
+  [[nodiscard]] truth filled(std::string const& word) {
     auto const named = is_unset(word) && word[1] != '(' && !(word.back() >= '0' && word.back() <= '9' && word.size() == 2);
+    guessed_ = guessed_ || named;
     if (named) return truth::no;
     if (known(word)) return as_truth(!word.empty());
     return word.starts_with('$') ? truth::unknown : truth::yes;
@@ -129,6 +130,7 @@ class condition_reader {
   }
 
   std::vector<std::string> const& words_;
+  bool& guessed_;
   std::size_t at_ = 0;
   int depth_ = 0;
   bool broken_ = false;
@@ -136,6 +138,6 @@ class condition_reader {
 
 }  // namespace
 
-truth shell_condition(std::vector<std::string> const& words) { return condition_reader(words).read(); }
+truth shell_condition(std::vector<std::string> const& words, bool& guessed) { return condition_reader(words, guessed).read(); }
 
 }  // namespace ballast_cli

@@ -19,7 +19,8 @@ enum class truth : std::uint8_t { no, yes, unknown };
 
 /// Whether `text` matches a pattern with `*` and `?`.
 [[nodiscard]] bool shell_pattern(std::string_view pattern, std::string_view text);
-/// Whether the words between the brackets hold. A variable that is not set is empty for -z and -n; compared, it is not known. So are files.
-[[nodiscard]] truth shell_condition(std::vector<std::string> const& words);
+/// Whether the words between the brackets hold. A variable that is not set is empty for -z and -n, and sets `guessed`; compared, it is not
+/// known. So are files.
+[[nodiscard]] truth shell_condition(std::vector<std::string> const& words, bool& guessed);
 
 }  // namespace ballast_cli

@@ -143,6 +143,7 @@ class shell_words {
     return text_.substr(from, at_ - from);
   }
   void set(std::string const& name, std::vector<std::string> words, bool array, std::vector<std::size_t> lines = {}) {
+    ++changes_;
     if (live_) variables_[name] = {std::move(words), line_, array, std::move(lines)};
   }
   /// NAME=value, NAME=( ... ) or NAME+=( ... ) at this place.
@@ -484,6 +485,8 @@ class shell_words {
   std::map<std::string, shell_variable> variables_;
   std::optional<std::vector<std::string>> arguments_;  // of a function
   int open_ = 0, nested_ = 0;                          // brackets of commands, and variables in variables
+  std::size_t changes_ = 0;                            // assignments and commands with flags, those of branches that are not taken too
+  bool guessed_ = false;                               // whether a condition is decided by a variable that is not set
 };
 
 }  // namespace ballast_cli

@@ -266,7 +266,8 @@ void require_output(vision_fields& f, char const* key) {
 /// Mistral Small 3.1 and 3.2: Pixtral, whose patches are merged behind a norm.
 [[nodiscard]] vision_part mistral3(vision_fields& f) {
   vision_part out{.tower = pixtral(f), .projector = {}};
-  auto& [tower, projector] = out;
+  auto& tower = out.tower;
+  auto& projector = out.projector;
   tower.unused_layers = tower.body.layers - layers_for(f, "vision_feature_layer", -1, tower.body.layers);
   auto const along = merged_along(f.whole, tower);
   projector = {.input = tower.body.hidden * along * along,
@@ -281,7 +282,8 @@ void require_output(vision_fields& f, char const* key) {
 /// Idefics3 and SmolVLM: SigLIP, whose patches are merged by one matrix.
 [[nodiscard]] vision_part idefics3(vision_fields& f) {
   vision_part out{.tower = {.body = encoder_of(f, 12, 1152, 16, 3072)}, .projector = {}};
-  auto& [tower, projector] = out;
+  auto& tower = out.tower;
+  auto& projector = out.projector;
   set_patches(tower, f, 224, 32, 0);
   auto const merge = f.whole.number({"scale_factor"}, 2);
   if (merge == 0 || merge > 64 || tower.tokens() % (merge * merge) != 0)
@@ -303,7 +305,8 @@ void require_output(vision_fields& f, char const* key) {
 /// InternViT, with the names of both classes.
 [[nodiscard]] vision_part internvl(vision_fields& f, bool original) {
   vision_part out;
-  auto& [tower, projector] = out;
+  auto& tower = out.tower;
+  auto& projector = out.projector;
   auto& body = tower.body;
   body = original ? encoder_of(f, 48, 3200, 25, 12800) : encoder_of(f, 24, 1024, 16, 4096);
   set_patches(tower, f, 224, 14, 1);
@@ -337,7 +340,8 @@ void require_output(vision_fields& f, char const* key) {
 
 [[nodiscard]] vision_part llava_of(vision_fields& f, std::int64_t layer, std::string_view tokens, std::int64_t newline) {
   vision_part out{.tower = named_tower(f, tokens == "full" ? "siglip_vision_model" : "clip_vision_model"), .projector = {}};
-  auto& [tower, projector] = out;
+  auto& tower = out.tower;
+  auto& projector = out.projector;
   tower.unused_layers = tower.body.layers - layers_for(f, "vision_feature_layer", layer, tower.body.layers);
   auto how = f.whole.text("vision_feature_select_strategy");
   if (how.empty()) how = tokens;
@@ -377,7 +381,8 @@ void require_output(vision_fields& f, char const* key) {
 }
 [[nodiscard]] vision_part llama4(vision_fields& f) {
   vision_part out{.tower = {.body = encoder_of(f, 34, 768, 16, 5632)}, .projector = {}};
-  auto& [tower, projector] = out;
+  auto& tower = out.tower;
+  auto& projector = out.projector;
   set_patches(tower, f, 448, 14, 1);
   tower.patch_bias = false;
   tower.pre_norm = true;
@@ -389,6 +394,44 @@ void require_output(vision_fields& f, char const* key) {
   if (f.in.flag("multi_modal_projector_bias", false)) f.in.refuse("multi_modal_projector_bias", "is not modelled");
   projector = {
       .input = input, .output = f.hidden, .tokens = (tower.tokens() - 1) / (merge * merge), .inner = inner, .matrices = 3, .bias = false};
+  return out;
+}
+
+/// Llama 3.2 Vision: all parts of an image pass the tower together; the outputs of some layers go on beside the last one.
+[[nodiscard]] vision_part mllama(vision_fields& f) {
+  auto const local = f.in.number({"num_hidden_layers"}, 32), global = f.in.number({"num_global_layers"}, 8);
+  auto const h = f.in.number({"hidden_size"}, 1280), heads = f.in.number({"attention_heads"}, 16);
+  vision_part out{.tower = {.body = encoder(f, local + global, h, heads, f.in.number({"intermediate_size"}, 5120))}, .projector = {}};
+  auto& tower = out.tower;
+  auto& projector = out.projector;
+  set_patches(tower, f, 448, 14, 1);
+  tower.body.qkv_bias = tower.body.output_bias = tower.patch_bias = false;
+  tower.pre_norm = true;
+  auto const parts = f.in.number({"max_num_tiles"}, 4), patches = tower.body.positions;
+  if (patches > 1 << 20 || h > 1 << 18) f.in.refuse(h > 1 << 18 ? "hidden_size" : "image_size", "is too large");
+  auto const* const listed = f.in.find("supported_aspect_ratios");
+  auto const ratios = static_cast<std::int64_t>(listed != nullptr && listed->is_array() ? listed->size() : 8) + 1;  // and none
+  if (parts == 0 || parts > 64 || ratios > 1024) f.in.refuse("max_num_tiles", "is not modelled");
+  tower.tile_tokens = parts * ((patches + 7) / 8 * 8);  // the class fills parts to a multiple of eight
+  // positions of patches and, twice, of parts in each ratio; gates of all three and of the global layers' blocks
+  tower.body.other_weights = ratios * parts * (patches + 2) * h + 3 + 2 * global;
+  projector = {.input = f.in.number({"vision_output_dim"}, 7680), .output = f.hidden, .tokens = parts * patches, .matrices = 1};
+  f.notes.push_back("A tile is an image, which has " + std::to_string(parts) + " parts, filled or not; its features are no tokens.");
+  return out;
+}
+/// Phi-4-multimodal: SigLIP with a head that is not used, of whose patches the mean of four is projected.
+[[nodiscard]] vision_part phi4mm(vision_fields& f) {
+  vision_part out{.tower = {.body = encoder_of(f, 27, 1152, 16, 4304)}, .projector = {}};
+  auto& tower = out.tower;
+  auto& projector = out.projector;
+  set_patches(tower, f, 448, 14, 0);
+  f.in.pass_over({"crop_size"});
+  auto const h = tower.body.hidden, ffn = tower.body.ffn, patches = tower.body.positions;
+  if (patches % 4 != 0) f.in.refuse("image_size", "has an odd number of patches");
+  tower.unused_layers = 1;
+  auto const head = h + 4 * h * h + 4 * h + 2 * h + 2 * h * ffn + ffn + h;
+  tower.body.other_weights = head + 2 * h;  // and the features that end rows and images
+  projector = {.input = h, .output = f.hidden, .tokens = patches / 4};
   return out;
 }
 
@@ -420,7 +463,10 @@ constexpr vision_family vision_classes[]{{"qwen2_vl", qwen2_vl},
                                          {"llava_onevision", llava_onevision},
                                          {"llava_llama", llava_original},
                                          {"gemma3", gemma3},
-                                         {"llama4", llama4}};
+                                         {"llama4", llama4},
+                                         {"mllama", mllama},
+                                         {"phi4mm", phi4mm},
+                                         {"phi4_multimodal", phi4mm}};
 
 [[nodiscard]] vision_family const* vision_class(std::string_view name) {
   auto const at = std::find_if(std::begin(vision_classes), std::end(vision_classes), [&](auto const& v) { return v.name == name; });
@@ -431,7 +477,7 @@ constexpr vision_family vision_classes[]{{"qwen2_vl", qwen2_vl},
 
 bool has_vision(nlohmann::json const& whole) {
   auto const found = whole.find("vision_config");
-  return (found != whole.end() && found->is_object()) || whole.contains("mm_vision_tower");
+  return (found != whole.end() && found->is_object()) || whole.contains("mm_vision_tower") || whole.contains("vision_lora");
 }
 bool is_vision_family(std::string_view family) { return vision_class(family) != nullptr; }
 std::string vision_families() {

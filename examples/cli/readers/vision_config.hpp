@@ -13,10 +13,11 @@
 
 namespace ballast_cli {
 
-/// The parts of a vision-language model that read images.
+/// The parts of a vision-language model that read images, or of one that reads sound.
 struct vision_part {
   ballast::vision_transformer tower;
   ballast::projector projector;  ///< its output is as wide as the language model
+  bool of_sound = false;         ///< whether it reads sound: a tile is a clip
 };
 
 /// Whether a file describes a model that reads images.
