@@ -152,6 +152,18 @@ TEST_CASE("argument_lines: commands in commands, here-documents and pages") {
   CHECK(of("a.py --pipeline-model-parallel-layout=Et|tL --two 2", "two") == words{"2"});
 }
 
+TEST_CASE("argument_lines: a flag of an array is where the array has it") {
+  auto const places = [](std::string const& text) {
+    words out;
+    auto const lines = read_argument_lines(text, "run.sh");
+    for (auto const& entry : lines.flags.entries()) out.push_back(entry.key + " " + entry.place);
+    return out;
+  };
+  std::string const array = "A=(\n  --one 1\n  --two\n)\nA+=(\n  --three 3)\n\n";
+  CHECK(places(array + "a.py ${A[@]} --four 4") == words{"one run.sh:2", "two run.sh:3", "three run.sh:6", "four run.sh:8"});
+  CHECK(places(array + "a.py \"${A[@]}\" \\\n--four 4") == words{"one run.sh:2", "two run.sh:3", "three run.sh:6", "four run.sh:9"});
+}
+
 TEST_CASE("argument_lines: of several commands the first that trains is read, and of a flag the last value") {
   auto const lines = [](std::string const& text) { return read_argument_lines(text, "run.sh"); };
   std::string const two =

@@ -292,7 +292,8 @@ std::string in_words(judged_setting const& of) {
   auto const& by = of.given.setting;
   auto const& is = of.judged;
   std::string text;
-  for (auto const& unread : of.given.unread) text += "Not read: " + of.file + ", " + unread + ".\n";
+  for (auto const& unread : of.given.unread)  // each with its line, or behind the file's name
+    text += "Not read: " + of.file + ", " + unread.substr(unread.starts_with(of.file + ": ") ? of.file.size() + 2 : 0) + ".\n";
   text += of.file + ": a setting of " + of.given.framework + " for " +
           grouped(static_cast<std::uint64_t>(ballast::parameters(of.given.model))) + " parameters" +
           (of.given.model.outputs > 0 ? " with a head of " + counted(static_cast<std::uint64_t>(of.given.model.outputs), "output") : "") +

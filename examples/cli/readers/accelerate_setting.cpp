@@ -31,10 +31,12 @@ setting_table deepspeed_stage(std::string const& file, std::int64_t stage, std::
 void take_accelerate(setting_table& table, setting_request& asked, trainer_setting& by, imported_setting& out) {
   auto& m = out.setting.model;
   if (auto const all = table.number("num_processes"); all && !asked.gpus) asked.gpus = all;
-  auto const type = table.word("distributed_type", "NO");
-  auto const mixed = table.word("mixed_precision", "no");
+  auto const type = table.one_of_or("distributed_type", "NO",
+                                    {"NO", "MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM", "MULTI_CPU", "XLA", "TPU", "MULTI_NPU",
+                                     "MULTI_MLU", "MULTI_SDAA", "MULTI_MUSA", "MULTI_XPU", "MULTI_HPU", "MULTI_NEURON", "6", "false"});
+  auto const mixed = table.one_of_or("mixed_precision", "no", {"no", "fp16", "bf16", "fp8", "false"});
   if (mixed == "fp8") out.notes.emplace_back("fp8 is not modelled: the time is too long");
-  if (mixed != "no" && mixed != "null") by.precision = mixed == "fp16" ? "fp16" : "bf16";
+  if (mixed != "no" && mixed != "false") by.precision = mixed == "fp16" ? "fp16" : "bf16";
   if (table.word_or_none("downcast_bf16") == "yes") out.notes.emplace_back("downcast_bf16 acts on TPUs alone");
   for (auto const* const prefix : {"parallelism_config.", "parallelism_config.parallelism_config_"}) {
     auto const key = [&](char const* name) { return prefix + std::string(name); };
@@ -46,6 +48,9 @@ void take_accelerate(setting_table& table, setting_request& asked, trainer_setti
     if (degree_of(table, {key("dp_replicate_size")}) > 1)
       out.notes.emplace_back("dp_replicate_size is judged as sharding over all ranks: the memory is too low");
   }
+  for (std::string const key : {"dp_shard_size", "cp_backend", "cp_comm_strategy", "sp_attn_implementation", "sp_backend", "sp_seq_length",
+                                "sp_seq_length_is_variable"})
+    table.ignore({"parallelism_config." + key, "parallelism_config.parallelism_config_" + key});
   table.ignore({"parallelism_config.*"});
   if (type == "FSDP" || type == "6") {
     auto const stage = by.shards;
@@ -53,9 +58,9 @@ void take_accelerate(setting_table& table, setting_request& asked, trainer_setti
     if (!by.shards) by.shards = stage.value_or(3);
   } else if (type == "DEEPSPEED") {
     by.deepspeed = table.word("deepspeed_config.deepspeed_config_file");
-    auto const stage = table.number_or("deepspeed_config.zero_stage", 2, 0);
-    auto const states = table.word("deepspeed_config.offload_optimizer_device", "none"),
-               parameters = table.word("deepspeed_config.offload_param_device", "none");
+    auto const stage = table.number("deepspeed_config.zero_stage", 0, 3).value_or(2);
+    auto const states = table.one_of("deepspeed_config.offload_optimizer_device", {"none", "cpu", "nvme"}),
+               parameters = table.one_of("deepspeed_config.offload_param_device", {"none", "cpu", "nvme"});
     auto const away = parameters != "none" && stage == 3 ? "parameters" : states != "none" ? "optimizer" : "none";
     if (by.deepspeed.empty()) by.engine = deepspeed_stage(table.file(), stage, away, by.precision);
   } else if (type == "MEGATRON_LM") {
@@ -73,9 +78,18 @@ void take_accelerate(setting_table& table, setting_request& asked, trainer_setti
   } else if (type == "TPU" || type == "XLA" || type == "MULTI_CPU") {
     table.refuse("distributed_type", "is no training on GPUs");
   }
-  table.ignore({"fsdp_config*",
-                "deepspeed_config*",
-                "megatron_lm_config*",
+  auto const section = [&](std::string const& name, bool used) { table.ignore({name + (used ? ".*" : ".**")}); };
+  section("fsdp_config", type == "FSDP" || type == "6");
+  section("deepspeed_config", type == "DEEPSPEED");
+  section("megatron_lm_config", type == "MEGATRON_LM");
+  table.ignore({"deepspeed_config.deepspeed_*",
+                "deepspeed_config.gradient_clipping",
+                "deepspeed_config.offload_optimizer_nvme_path",
+                "deepspeed_config.offload_param_nvme_path",
+                "deepspeed_config.seq_parallel_communication_data_type",
+                "deepspeed_config.zero3_init_flag",
+                "deepspeed_config.zero3_save_16bit_model",
+                "megatron_lm_config.megatron_lm_gradient_clipping",
                 "compute_environment",
                 "debug",
                 "machine_rank",
@@ -91,7 +105,14 @@ void take_accelerate(setting_table& table, setting_request& asked, trainer_setti
                 "dynamo_*",
                 "ipex_config*",
                 "mpirun_config*",
-                "fp8_config*",
+                "fp8_config.*",
+                "fp8_config.amax_compute_algo",
+                "fp8_config.amax_history_len",
+                "fp8_config.backend",
+                "fp8_config.fp8_format",
+                "fp8_config.interval",
+                "fp8_config.margin",
+                "fp8_config.override_linear_precision",
                 "command_file",
                 "commands",
                 "deepspeed_hostfile",

@@ -31,7 +31,7 @@ class axolotl_importer {
     read_adapter();
     if (flag_or_word(in_, "gradient_checkpointing", false, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     if (flag_or_word(in_, "activation_offloading", false, out_)) note("activation_offloading is not modelled: the memory is too high");
-    set_attention(in_.word("attn_implementation", in_.flag("eager_attention") ? "eager" : ""), out_);
+    set_attention(take_attention(in_, "attn_implementation", in_.flag("eager_attention") ? "eager" : ""), out_);
     read_kernels();
     trainer_setting by;
     by.precision = take_precision(in_, "fp32");
@@ -40,7 +40,7 @@ class axolotl_importer {
     by.deepspeed = in_.word("deepspeed");
     take_fsdp(in_, by, out_);
     by.optimizer_key = "optimizer";
-    by.optimizer = in_.word("optimizer", "adamw_torch_fused");
+    by.optimizer = take_optimizer(in_, "optimizer", "adamw_torch_fused");
     set_states(in_, asked_, by, out_);
     read_preferences();
     ignore();
@@ -64,7 +64,7 @@ class axolotl_importer {
   }
 
   void read_adapter() {
-    auto const adapter = in_.word("adapter", "none");
+    auto const adapter = in_.word_near("adapter", "none", {"lora", "qlora", "llama-adapter", "none"});
     auto const four = in_.flag("load_in_4bit"), eight = in_.flag("load_in_8bit");
     auto const gptq = in_.flag("gptq");
     auto const rank = in_.number_or("lora_r", 8);
@@ -100,7 +100,7 @@ class axolotl_importer {
   }
 
   void read_preferences() {
-    auto const rl = in_.word("rl", "none");
+    auto const rl = in_.word_near("rl", "none", {"dpo", "gdpo", "grpo", "ipo", "orpo", "kto", "simpo", "ebft", "dpo_norm_loss", "none"});
     out_.task = in_.flag("reward_model")                 ? training_task::reward
                 : rl != "none" && rl != "false"          ? task_named(rl)
                 : in_.has_section("pretraining_dataset") ? training_task::pretraining
@@ -128,9 +128,9 @@ class axolotl_importer {
                 "tokenizer_*",
                 "is_*_derived_model",
                 "processor_type",
-                "datasets*",
-                "test_datasets*",
-                "pretraining_dataset*",
+                "datasets**",
+                "test_datasets**",
+                "pretraining_dataset**",
                 "dataset_*",
                 "shuffle_*",
                 "chat_template*",
@@ -158,8 +158,8 @@ class axolotl_importer {
                 "evals_per_epoch",
                 "val_set_size",
                 "early_stopping_patience",
-                "special_tokens*",
-                "tokens*",
+                "special_tokens**",
+                "tokens**",
                 "eot_tokens",
                 "flash_attention",
                 "flash_attn_*",
@@ -167,7 +167,7 @@ class axolotl_importer {
                 "xformers_attention",
                 "sdp_attention",
                 "flex_attention",
-                "flex_attn_*",
+                "flex_attn_**",
                 "s2_attention",
                 "liger_*",
                 "strict",
@@ -177,26 +177,37 @@ class axolotl_importer {
                 "torchdistx_path",
                 "gptq_*",
                 "trl.*",
-                "vllm.*",
+                "trl.async_prefetch",
+                "trl.generation_kwargs**",
+                "trl.multi_objective_aggregation",
+                "trl.num_generations",
+                "trl.reward_*",
+                "trl.use_vllm",
+                "trl.vllm_*",
+                "vllm.**",
                 "rl_*",
                 "orpo_*",
                 "kto_*",
                 "dpo_*",
                 "num_labels",
                 "model_config.*",
+                "model_config.output_router_logits",
                 "overrides_of_model_*",
-                "bnb_config_kwargs*",
-                "device_map*",
+                "bnb_config_kwargs**",
+                "device_map**",
                 "resize_token_embeddings_to_32x",
                 "experimental_*",
                 "train_*",
                 "type*",
-                "roles*",
+                "roles**",
                 "message_*",
                 "neftune*",
                 "noisy_embedding*",
-                "ebft.*",
+                "ebft.**",
                 "diffusion.*",
+                "diffusion.generate_samples",
+                "diffusion.importance_weighting",
+                "diffusion.mask_token_id",
                 "qat.*",
                 "use_*",
                 "llama4_*",
@@ -224,7 +235,7 @@ class axolotl_importer {
                 "model_quantization_config*",
                 "quantize_moe_experts",
                 "plugins",
-                "llmcompressor.*",
+                "llmcompressor.**",
                 "project_name",
                 "center_rewards_coefficient",
                 "process_reward_model",

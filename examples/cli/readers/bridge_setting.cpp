@@ -85,6 +85,17 @@ void ignore_core_keys(setting_table& keys) {
                "tp_comm_*",
                "bias_activation_fusion",
                "bias_dropout_fusion",
+               "bias_dropout_add_fusion",
+               "attention_type",
+               "do_layer_norm_weight_decay",
+               "ffn_dropout",
+               "fp32_residual_connection",
+               "get_attention_mask_from_fusion",
+               "gradient_as_bucket_view",
+               "no_seqlen_plus_one_input_tokens",
+               "pad_samples_to_global_batch_size",
+               "short_seq_prob",
+               "splits_string",
                "masked_softmax_fusion",
                "persist_layer_norm",
                "memory_efficient_layer_norm",
@@ -379,6 +390,7 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
   in.ignore({"recipe",
              "mode",
              "dataset*",
+             "dataset.*",
              "checkpoint*",
              "logger*",
              "scheduler*",
@@ -387,9 +399,13 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
              "tokenizer*",
              "profiling*",
              "peft*",
+             "peft.*",
              "mixed_precision*",
+             "mixed_precision.*",
              "comm_overlap*",
+             "comm_overlap.*",
              "dist*",
+             "dist.*",
              "rerun*",
              "straggler*",
              "nvrx*",
@@ -534,15 +550,37 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
     add_word(keys, "grad_reduce_in_bf16", "true");
   std::vector<std::string> notes;
   if (recipe) parts = read_factory(in, keys, source.calls("finetune"), asked, model, notes);
-  in.ignore({"trainer.*", "model.*",     "exp_manager.*",     "name",     "optim.*",  "data.*",    "log.*",      "resume.*",     "hydra.*",
-             "run.*",     "inference.*", "restore_from_path", "defaults", "_target_", "_partial_", "model_type", "cluster_type", "peft*",
-             "yes",       "y",           "executor*"});
+  in.ignore({"trainer.*",
+             "trainer.accelerator",
+             "trainer.benchmark",
+             "trainer.use_distributed_sampler",
+             "model.*",
+             "exp_manager.**",
+             "name",
+             "optim.*",
+             "data.*",
+             "log.*",
+             "resume.*",
+             "hydra.*",
+             "run.*",
+             "inference.*",
+             "restore_from_path",
+             "defaults",
+             "_target_",
+             "_partial_",
+             "model_type",
+             "cluster_type",
+             "peft**",
+             "yes",
+             "y",
+             "executor**"});
   auto out = read_core(std::move(keys), asked, model, "NeMo");
   set_parts(out, in, asked, parts);
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
   if (!peft.empty() && peft != "lora" && peft != "none")
     out.notes.push_back("model.peft.peft_scheme " + peft + " is not modelled: the memory is too high");
   auto const passed = in.finish("NeMo");
+  out.passed.doubtful.insert(out.passed.doubtful.end(), passed.doubtful.begin(), passed.doubtful.end());
   out.passed.unknown.insert(out.passed.unknown.end(), passed.unknown.begin(), passed.unknown.end());
   out.passed.harmless.insert(out.passed.harmless.end(), passed.harmless.begin(), passed.harmless.end());
   return out;

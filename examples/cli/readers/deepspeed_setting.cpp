@@ -63,44 +63,62 @@ class deepspeed_importer {
     if (in_.flag("zero_optimization.offload_optimizer.super_offload"))
       note("super_offload is judged as plain offload: the time is too long");
     in_.ignore({"activation_checkpointing.*",
+                "activation_checkpointing.contiguous_memory_optimization",
+                "activation_checkpointing.cpu_checkpointing",
+                "activation_checkpointing.number_checkpoints",
+                "activation_checkpointing.partition_activations",
+                "activation_checkpointing.synchronize_checkpoint_boundary",
+                "activation_checkpointing.profile",
                 "torch_autocast.*",
-                "zero_optimization.zenflow*",
-                "zero_optimization.leaf_module*",
-                "zero_optimization.zeropp_loco_param*",
+                "torch_autocast.enabled",
+                "torch_autocast.dtype",
+                "torch_autocast.lower_precision_safe_modules",
+                "zero_optimization.zenflow**",
+                "zero_optimization.leaf_module**",
+                "zero_optimization.zeropp_loco_param**",
                 "data_efficiency.*",
+                "data_efficiency.enabled",
                 "dataloader_drop_last",
                 "seq_parallel_communication_data_type",
-                "timers.*",
-                "nebula.*",
+                "timers.**",
+                "nebula.**",
                 "use_data_before_expert_parallelism",
                 "gradient_clipping",
                 "prescale_gradients",
                 "steps_per_print",
                 "wall_clock_breakdown",
                 "dump_state",
-                "scheduler.*",
+                "scheduler.**",
                 "optimizer.*",
-                "flops_profiler.*",
+                "optimizer.params.bias_correction",
+                "optimizer.params.adam_w_mode",
+                "optimizer.params.freeze_step",
+                "optimizer.params.var_freeze_step",
+                "optimizer.params.torch_adam",
+                "flops_profiler.**",
                 "tensorboard.*",
                 "wandb.*",
-                "csv_monitor.*",
-                "comms_logger.*",
+                "csv_monitor.**",
+                "comms_logger.**",
                 "zero_allow_untested_optimizer",
                 "zero_force_ds_cpu_optimizer",
                 "gradient_predivide_factor",
                 "sparse_gradients",
                 "fp16.*",
+                "fp16.auto_cast",
+                "fp16.hysteresis",
+                "fp16.consecutive_hysteresis",
                 "bf16.*",
                 "amp.*",
-                "aio.*",
-                "checkpoint.*",
+                "aio.**",
+                "checkpoint.**",
                 "pipeline.*",
                 "memory_breakdown",
                 "seed",
                 "disable_allgather",
                 "data_types.*",
-                "elasticity.*",
-                "autotuning.*",
+                "elasticity.**",
+                "autotuning.**",
                 "curriculum_learning.*",
                 "compile.*"});
     out_.passed = in_.finish(out_.framework);
@@ -147,7 +165,7 @@ class deepspeed_importer {
       return in_.flag(key);
     };
     auto const bf16 = on("bf16.enabled"), fp16 = in_.has("fp16.enabled") && !bf16 && on("fp16.enabled");
-    auto const accumulated = in_.word("data_types.grad_accum_dtype", bf16 ? "bf16" : fp16 ? "fp16" : "fp32");
+    auto const accumulated = in_.one_of_or("data_types.grad_accum_dtype", bf16 ? "bf16" : fp16 ? "fp16" : "fp32", {"fp32", "fp16", "bf16"});
     optimizer = ballast::optimizer_named(accumulated == "fp32" ? "adam" : "adam-bf16-gradients");  // None is the model's format
     if (!bf16 && !fp16) {
       optimizer = ballast::optimizer_named("adam-fp32");
@@ -214,12 +232,14 @@ class deepspeed_importer {
     for (auto const* const key : {"zero_quantized_weights", "zero_quantized_gradients"})
       if (in_.flag("zero_optimization." + std::string(key))) note(std::string(key) + " is not modelled: exchanges are too long");
     if (in_.word("zero_optimization.mics_shard_size", "-1") != "-1") note("mics_shard_size is not modelled: the memory is too low");
+    for (std::string const part : {"zero_optimization.offload_optimizer.", "zero_optimization.offload_param."})
+      for (auto const* const key : {"*", "buffer_count", "buffer_size", "fast_init", "max_in_cpu", "nvme_path", "pin_memory", "pipeline",
+                                    "pipeline_read", "pipeline_write"})
+        in_.ignore({part + key});
     in_.ignore({"zero_optimization.contiguous_gradients",
                 "zero_optimization.reduce_scatter",
                 "zero_optimization.round_robin_gradients",
                 "zero_optimization.allgather_partitions",
-                "zero_optimization.offload_optimizer.*",
-                "zero_optimization.offload_param.*",
                 "zero_optimization.sub_group_size",
                 "zero_optimization.stage3_*",
                 "zero_optimization.cpu_offload*",

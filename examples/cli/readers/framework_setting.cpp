@@ -182,6 +182,13 @@ imported_setting read_framework_setting(std::string_view text, std::string const
                     (unread.empty() ? "" : ", and what is in " + unread.front() + " is not known") + "; read are settings of " +
                     framework_names());
   auto out = best->read(std::move(source), more);
+  for (auto& line : unread) {  // but for what the reader looked for, and says itself
+    auto const file = line.substr(line.rfind(' ') + 1);
+    auto const said =
+        std::any_of(out.unread.begin(), out.unread.end(), [&](auto const& u) { return u.find(" " + file + ", a file") != u.npos; });
+    if (said) line.clear();
+  }
+  std::erase(unread, std::string());
   out.unread.insert(out.unread.begin(), unread.begin(), unread.end());
   return out;
 }

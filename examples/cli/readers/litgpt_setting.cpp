@@ -48,9 +48,10 @@ class litgpt_importer {
     if (!finetunes) out_.time.rates.family = ballast::kernel_family::compiled;
     if (in_.has_section("adapter_prompt_length") || in_.has("adapter_start_layer"))
       note("adapters of LLaMA-Adapter are judged as training of all");
-    in_.ignore({"checkpoint_dir", "out_dir",       "lora_*",     "data",        "data.*", "train.*",       "eval.*",
-                "logger_name",    "seed",          "optimizer",  "optimizer.*", "resume", "tokenizer_dir", "initial_checkpoint_dir",
-                "access_token",   "model_config*", "model_name", "num_nodes",   "log.*",  "adapter_*"});
+    in_.ignore(
+        {"checkpoint_dir", "out_dir",    "lora_*",    "data",        "data.*",   "train.*",       "train.max_tokens",       "eval.**",
+         "logger_name",    "seed",       "optimizer", "optimizer.*", "resume",   "tokenizer_dir", "initial_checkpoint_dir", "access_token",
+         "model_config**", "model_name", "num_nodes", "log.*",       "adapter_*"});
     finish_setting(in_, out_);
     return std::move(out_);
   }
@@ -87,9 +88,10 @@ class litgpt_importer {
 
   void read_states(bool adapts) {
     auto& m = out_.setting.model;
-    auto const precision = in_.word("precision", "bf16-true");
-    auto const quantize = in_.word("quantize");
-    if (!quantize.empty() && !quantize.starts_with("bnb.")) in_.refuse("quantize", "is not modelled; bnb is");
+    auto const precision =
+        in_.one_of("precision", {"bf16-true", "bf16-mixed", "16-true", "16-mixed", "32-true", "bf16", "16", "32", "64-true", "64"});
+    auto const quantize =
+        in_.one_of_or("quantize", "", {"bnb.nf4", "bnb.nf4-dq", "bnb.fp4", "bnb.fp4-dq", "bnb.int8", "bnb.int8-training"});
     if (!quantize.empty() && !adapts) in_.refuse("quantize", "is not modelled without adapters");
     if (quantize.find("int8") != quantize.npos) note("weights of 8 bits are judged as 16: the memory is too high");
     if (precision.starts_with("32")) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and precision is 32";

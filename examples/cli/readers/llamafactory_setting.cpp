@@ -34,7 +34,7 @@ class llamafactory_importer {
     read_tuner();
     auto& m = out_.setting.model;
     if (flag_or_word(in_, "disable_gradient_checkpointing", false, out_)) out_.setting.recompute = {};
-    set_attention(in_.word("flash_attn", "auto"), out_);
+    set_attention(take_attention(in_, "flash_attn", "auto"), out_);
     if (in_.flag("enable_liger_kernel")) m.loss.how = ballast::head_loss::kind::fused;
     if (in_.flag("use_unsloth") || in_.flag("use_unsloth_gc"))
       note("Unsloth's own kernels and offloading are not modelled: the memory is too high");
@@ -48,13 +48,14 @@ class llamafactory_importer {
     by.halves = by.halves || (by.precision != "fp32" && m.language.what == ballast::trained::low_rank);  // what is frozen is in 16 bits
     by.deepspeed = in_.word("deepspeed");
     take_fsdp(in_, by, out_);
-    by.optimizer = in_.word("optim", "adamw_torch");
+    by.optimizer = take_optimizer(in_, "optim", "adamw_torch");
     read_optimizer(by);
     if (megatron_) {
       m.optimizer = ballast::optimizer_named(by.precision == "fp32" ? "adam-fp32" : "adam");
       if (by.precision == "fp32") m.kernels.value = 4;
       out_.setting.recompute = {};
-      if (in_.word("recompute_granularity") == "full") out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+      if (in_.one_of("recompute_granularity", {"none", "full", "selective"}) == "full")
+        out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     } else {
       set_states(in_, asked_, by, out_);
     }
@@ -245,26 +246,49 @@ class llamafactory_importer {
     take_batches(in_, asked_, "micro_batch_size", 1, "gradient_accumulation_steps", 1, out_);
     if (auto const global = in_.number("global_batch_size"); global && !asked_.micro_batches && !asked_.micro_batch)
       set_global_batch(in_, by, *global, "global_batch_size");
-    auto const tuner = in_.word("peft_config.name", "none");
+    auto const tuner = in_.word_near("peft_config.name", "none", {"lora", "freeze", "none"});
     auto const quantised = in_.number_or("quant_config.quantization_bit", 16) == 4;
     if (tuner == "lora") set_adapters(in_.number_or("peft_config.r", 8), in_.list("peft_config.target_modules"), quantised, out_);
     if (tuner == "freeze") note("peft_config freeze trains some layers: all are judged as trained, so the memory is too high");
     trainer_setting with;
     with.precision = in_.flag("bf16", true) ? "bf16" : "fp32";
     with.halves = true;
-    auto const how = in_.word("dist_config.name", "none");
+    auto const how = in_.word_near("dist_config.name", "none", {"fsdp2", "fsdpturbo", "deepspeed", "none"});
     if (how == "fsdp2" || how == "fsdpturbo") with.shards = 3;
     if (how == "deepspeed") with.deepspeed = in_.word("dist_config.config_file");
     if (flag_or_word(in_, "enable_activation_checkpointing", true, out_)) by.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.word("kernel_config.name").find("liger") != std::string::npos) m.loss.how = ballast::head_loss::kind::fused;
-    with.optimizer = in_.word("optim_config.name", "adamw_torch");
-    set_attention(in_.word("flash_attn", "auto"), out_);
+    with.optimizer = take_optimizer(in_, "optim_config.name", "adamw_torch");
+    set_attention(take_attention(in_, "flash_attn", "auto"), out_);
     set_states(in_, asked_, with, out_);
     if (with.shards) m.kernels.local_gradient = 0;  // its own trainer exchanges after each micro-batch
     ignore_trainer_keys(in_);
-    in_.ignore({"model_class", "template", "train_dataset", "sample_backend", "max_new_tokens", "init_config.*", "dist_config.*",
-                "peft_config.*", "quant_config*", "optim_config.*", "kernel_config.*", "batching_*", "cp_mode", "use_v1_kernels",
-                "lr_scheduler.*", "dpo_*"});
+    in_.ignore({"model_class",
+                "template",
+                "train_dataset",
+                "sample_backend",
+                "max_new_tokens",
+                "init_config.*",
+                "dist_config.*",
+                "dist_config.ep_dispatcher",
+                "dist_config.dcp_path",
+                "peft_config.*",
+                "peft_config.export_size",
+                "peft_config.lora_alpha",
+                "peft_config.lora_dropout",
+                "quant_config*",
+                "optim_config.*",
+                "optim_config.momentum",
+                "optim_config.nesterov",
+                "optim_config.wd",
+                "kernel_config.*",
+                "kernel_config.chunk_size",
+                "kernel_config.include_kernels",
+                "batching_*",
+                "cp_mode",
+                "use_v1_kernels",
+                "lr_scheduler.**",
+                "dpo_*"});
     if (in_.has_section("dpo_") || in_.word("train_dataset").find("dpo") != std::string::npos)
       note("if this is training by preferences, the reference model is not counted");
     finish_setting(in_, out_);

@@ -186,6 +186,9 @@ void read_megatron_model(setting_table& in, setting_request const& asked, std::i
   model.query_heads = heads.value_or(1);
   auto const groups = in.number_or("num_query_groups", 1);
   model.kv_heads = in.flag("group_query_attention") ? groups : model.query_heads;  // without the flag the number is not read
+  if (!in.number("kv_channels") && model.hidden % model.query_heads != 0)
+    in.refuse("hidden_size",
+              "is no multiple of num_attention_heads, " + std::to_string(model.query_heads) + ", and kv_channels is not there");
   model.head_width = in.number_or("kv_channels", (std::max)(model.hidden / model.query_heads, std::int64_t{1}));
   auto const swiglu = in.flag("swiglu"), gated_gelu = in.flag("quick_geglu") || in.flag("gated_linear_unit");
   in.ignore({"squared_relu"});

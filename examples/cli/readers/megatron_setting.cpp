@@ -76,9 +76,10 @@ class megatron_importer {
       note("cp_comm_type " + how + " is judged as p2p: the memory of gathered keys and values is too low");
     m.expert = in_.number_or("expert_model_parallel_size", 1);
     auto const expert_tensor = in_.number_or("expert_tensor_parallel_size", swift_ ? 1 : spread.tensor);
-    if (out_.model.experts == 0) return;
+    if (out_.model.experts == 0) return in_.ignore({"moe_*"});  // nothing of a dense model
     m.expert_tensor = expert_tensor;
-    auto const dispatcher = in_.word("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather");
+    auto const dispatcher =
+        in_.one_of_or("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather", {"allgather", "alltoall", "flex", "alltoall_seq"});
     auto const gathers = dispatcher == "allgather";
     if (dispatcher == "flex") out_.time.dispatcher = ballast::token_dispatcher::once;  // DeepEP, or one like it
     if (gathers && m.expert > 1)
@@ -168,7 +169,7 @@ class megatron_importer {
     k.hidden_dropout = dropout("hidden_dropout");
     k.attention_dropout = dropout("attention_dropout");
     k.engine = in_.one_of("transformer_impl", {"transformer_engine", "local", "inference_optimized"}) != "local";
-    auto const backend = in_.word("attention_backend", swift_ ? "flash" : "auto");
+    auto const backend = in_.word_near("attention_backend", swift_ ? "flash" : "auto", {"flash", "fused", "unfused", "local", "auto"});
     k.flash = backend == "flash" && k.engine;
     if (backend == "local" || backend == "unfused" || !k.engine) m.attention = ballast::attention_kernel::stored_scores;
     k.float_softmax = in_.flag("no_masked_softmax_fusion") && !k.engine;
@@ -429,6 +430,11 @@ class megatron_importer {
                 "eod_mask_loss",
                 "attention_softmax_in_fp32",
                 "no_bias_dropout_fusion",
+                "bias_activation_fusion",
+                "bias_dropout_fusion",
+                "deallocate_pipeline_outputs",
+                "masked_softmax_fusion",
+                "persist_layer_norm",
                 "no_rope_fusion",
                 "apply_rope_fusion",
                 "apply_layernorm_1p",
@@ -528,7 +534,7 @@ class megatron_importer {
                 "use_sharp",
                 "dataset",
                 "fim_*",
-                "environment.*"});
+                "environment.**"});
   }
 
   setting_table& in_;

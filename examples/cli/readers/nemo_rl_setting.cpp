@@ -151,7 +151,12 @@ class nemo_rl_importer {
     auto const part = base + "megatron_cfg.";
     auto const recomputes = in_.flag(part + "activation_checkpointing");
     auto const floats = in_.flag(part + "distributed_data_parallel_config.grad_reduce_in_fp32", true);
-    in_.ignore({part + "checkpoint.*", part + "env_vars.*", part + "scheduler.*", part + "fp8_cfg.*", part + "peft.*"});
+    in_.ignore({part + "checkpoint.**", part + "env_vars.**", part + "scheduler.**", part + "fp8_cfg.*", part + "peft.*",
+                part + "freeze_config.*"});
+    for (auto const* const key :
+         {"fp8_cfg.fp8", "fp8_cfg.fp8_param", "fp8_cfg.fp8_recipe", "peft.a2a_experimental", "peft.alpha", "peft.dim", "peft.dropout",
+          "peft.dropout_position", "peft.exclude_modules", "peft.lora_A_init_method", "peft.lora_B_init_method", "peft.target_modules"})
+      in_.ignore({part + key});
     auto const adapters = in_.flag(part + "peft.enabled") ? in_.number_or(part + "peft.dim", 8) : 0;
     auto const fp8 = in_.flag(part + "fp8_cfg.enabled");
     auto const fsdp = in_.flag(part + "distributed_data_parallel_config.use_custom_fsdp");
@@ -206,6 +211,8 @@ class nemo_rl_importer {
                   "env_vars",
                   "mtp_detach_heads",
                   "track_moe_metrics",
+                  "use_fused_weighted_squared_relu",
+                  "use_gloo_process_groups",
                   "moe_per_layer_logging"});
     auto asked = asked_;
     asked.model = model;
@@ -271,7 +278,11 @@ class nemo_rl_importer {
     if (in_.word(part + "automodel_kwargs.attn_implementation") == "eager") by.model.attention = ballast::attention_kernel::stored_scores;
     by.sequence = length_of(base);
     by.micro_batch = micro_of(base);
-    in_.ignore({part + "*"});
+    in_.ignore({part + "*", part + "_v2", part + "env_vars.**", part + "lora_cfg.alpha", part + "lora_cfg.dim", part + "sequence_parallel",
+                part + "lora_cfg.dropout", part + "lora_cfg.dropout_position", part + "lora_cfg.exclude_modules",
+                part + "lora_cfg.lora_A_init", part + "lora_cfg.match_all_linear", part + "lora_cfg.target_modules",
+                part + "lora_cfg.use_triton", part + "automodel_kwargs.backend.**", part + "automodel_kwargs.force_hf",
+                part + "moe_parallelizer.ignore_router_for_ac", part + "clear_cache_every_n_steps"});
     return out;
   }
 
@@ -358,15 +369,27 @@ class nemo_rl_importer {
   }
 
   void ignore_rest() {
-    in_.ignore({"policy.generation.*",
-                "policy.tokenizer.*",
-                "policy.dtensor_cfg.*",
-                "policy.megatron_cfg.*",
+    in_.ignore({in_.flag("policy.megatron_cfg.enabled") ? "policy.dtensor_cfg.**" : "policy.megatron_cfg.**"});  // which is off
+    in_.ignore({"policy.generation.**",
+                "policy.tokenizer.**",
+                "policy.dtensor_cfg.enabled",
+                "policy.megatron_cfg.enabled",
                 "policy.optimizer",
                 "policy.optimizer.*",
-                "policy.scheduler*",
+                "policy.optimizer.kwargs.foreach",
+                "policy.optimizer.kwargs.fused",
+                "policy.scheduler**",
                 "policy.dynamic_batching.*",
+                "policy.dynamic_batching.logprob_mb_tokens",
+                "policy.dynamic_batching.train_mb_tokens",
+                "policy.dynamic_batching.sequence_length_round",
                 "policy.sequence_packing.*",
+                "policy.sequence_packing.algorithm",
+                "policy.sequence_packing.logprob_mb_tokens",
+                "policy.sequence_packing.train_mb_tokens",
+                "policy.sequence_packing.microbatch_order",
+                "policy.sequence_packing.sequence_length_round",
+                "policy.is_vlm",
                 "policy.make_sequence_length_divisible_by",
                 "policy.max_grad_norm",
                 "policy.logprob_*",
@@ -375,30 +398,68 @@ class nemo_rl_importer {
                 "policy.offload_optimizer_for_logprob",
                 "policy.refit_buffer_size_gb",
                 "policy.reward_model_cfg.*",
+                "policy.reward_model_cfg.enabled",
+                "policy.reward_model_cfg.reward_model_type",
                 "policy.draft.*",
-                "policy.router_replay.*",
+                "policy.draft.enabled",
+                "policy.router_replay.**",
                 "policy.dtensor_cfg",
                 "policy.megatron_cfg",
                 "policy.train_micro_batch_size",
-                "grpo.*",
-                "sft.*",
-                "dpo.*",
-                "rm.*",
-                "ppo.*",
-                "distillation.*",
-                "loss_fn.*",
-                "teacher.*",
-                "teachers*",
-                "value.*",
+                "reward_penalties.**",
+                "teacher.**",
+                "teachers**",
+                "value.**",
                 "data.*",
-                "env.*",
-                "logger.*",
-                "cluster.*",
-                "checkpointing.*",
-                "data_plane.*",
-                "async_*",
-                "reward_penalties.*",
-                "on_policy_distillation.*"});
+                "data.default.**",
+                "data.train.**",
+                "data.max_input_seq_length",
+                "data.add_bos",
+                "data.add_eos",
+                "env.**",
+                "logger.**",
+                "cluster.**",
+                "checkpointing.**",
+                "data_plane.**",
+                "async_**",
+                "on_policy_distillation.**"});
+    for (std::string const algorithm : {"grpo.", "ppo.", "sft.", "dpo.", "rm.", "distillation.", "loss_fn."}) {
+      in_.ignore({algorithm + "*"});
+      for (auto const* const key : {"adv_estimator.**",
+                                    "async_grpo.**",
+                                    "async_ppo.**",
+                                    "reward_scaling.**",
+                                    "reward_shaping.**",
+                                    "batch_multiplier",
+                                    "calculate_advantages_on_gpu",
+                                    "dynamic_sampling_max_gen_batches",
+                                    "exact_token_match_only",
+                                    "invalid_tool_call_*",
+                                    "malformed_thinking_*",
+                                    "max_rollout_turns",
+                                    "normalize_*",
+                                    "only_unmask_final",
+                                    "overlong_filtering",
+                                    "penalize_*",
+                                    "positive_example_nll_weight",
+                                    "reference_policy_kl_*",
+                                    "seq_logprob_error_threshold",
+                                    "sequence_level_importance_ratios",
+                                    "skip_reference_policy_logprobs_calculation",
+                                    "token_level_loss",
+                                    "topk_logits_k",
+                                    "truncated_importance_sampling_*",
+                                    "uncommon_topk",
+                                    "use_cispo",
+                                    "use_dynamic_sampling",
+                                    "use_importance_sampling_correction",
+                                    "use_kl_in_reward",
+                                    "use_leave_one_out_baseline",
+                                    "vocab_topk",
+                                    "zero_outside_topk",
+                                    "zero_variance_prompt_filtering"})
+        in_.ignore({algorithm + key});
+    }
   }
 
   setting_table in_;

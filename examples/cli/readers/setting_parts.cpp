@@ -152,6 +152,7 @@ setting_table megatron_keys_below(setting_table& in, std::initializer_list<std::
   for (auto const section : sections) {
     for (auto entry : in.entries()) {
       if (!entry.key.starts_with(section)) continue;
+      if (entry.key.find('.', section.size()) == std::string::npos) in.ignore({entry.key});
       entry.key.erase(0, section.size());
       for (auto const& [theirs, flag] : renamed)
         if (entry.key == theirs) entry.key = flag;

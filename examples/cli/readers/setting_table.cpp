@@ -169,17 +169,17 @@ constexpr std::string_view weighty_words[]{"parallel",
                                            "model"};
 // and those of keys that do nothing to them if they have none of these words:
 constexpr std::string_view light_words[]{
-    "lr",        "learning",    "warmup",  "decay",         "beta",        "beta1",      "beta2",  "betas",      "eps",     "epsilon",
-    "clip",      "norm",        "seed",    "epoch",         "epochs",      "step",       "steps",  "data",       "dataset", "datasets",
-    "tokenizer", "template",    "prompt",  "chat",          "column",      "columns",    "field",  "shuffle",    "split",   "stream",
-    "streaming", "worker",      "workers", "preprocessing", "loader",      "dataloader", "output", "input",      "dir",     "path",
-    "file",      "files",       "folder",  "name",          "project",     "run",        "tag",    "tags",       "url",     "port",
-    "host",      "addr",        "address", "endpoint",      "timeout",     "interval",   "freq",   "frequency",  "every",   "verbose",
-    "nan",       "temperature", "top",     "penalty",       "coef",        "coeff",      "loss",   "label",      "labels",  "metric",
-    "metrics",   "version",     "license", "author",        "description", "experiment", "resume", "checkpoint", "ckpt",    "callback",
-    "callbacks", "plugin",      "plugins", "trust",         "remote",      "code",       "token",  "cluster",    "ratio",   "scheduler",
-    "schedule",  "scale",       "init",    "reset",         "alpha",       "gamma",      "kl",     "system",     "date",    "time",
-    "account",   "job"};
+    "lr",        "learning",    "warmup",    "decay",         "beta",        "beta1",      "beta2",  "betas",      "eps",     "epsilon",
+    "clip",      "norm",        "seed",      "epoch",         "epochs",      "step",       "steps",  "data",       "dataset", "datasets",
+    "tokenizer", "template",    "prompt",    "chat",          "column",      "columns",    "field",  "shuffle",    "split",   "stream",
+    "streaming", "worker",      "workers",   "preprocessing", "loader",      "dataloader", "output", "input",      "dir",     "path",
+    "file",      "files",       "folder",    "name",          "project",     "run",        "tag",    "tags",       "url",     "port",
+    "host",      "addr",        "address",   "endpoint",      "timeout",     "interval",   "freq",   "frequency",  "every",   "verbose",
+    "nan",       "temperature", "top",       "penalty",       "coef",        "coeff",      "loss",   "label",      "labels",  "metric",
+    "metrics",   "version",     "license",   "author",        "description", "experiment", "resume", "checkpoint", "ckpt",    "callback",
+    "callbacks", "plugin",      "plugins",   "trust",         "remote",      "code",       "token",  "cluster",    "ratio",   "scheduler",
+    "schedule",  "scale",       "init",      "reset",         "alpha",       "gamma",      "kl",     "system",     "date",    "time",
+    "account",   "job",         "component", "target",        "type"};
 
 /// The parts of a key between dots, dashes and underscores.
 template <class Each>
@@ -193,6 +193,24 @@ template <class Each>
 }
 [[nodiscard]] bool has_word_of(std::string_view key, std::span<std::string_view const> words) {
   return any_part(key, [&](std::string_view part) { return std::find(words.begin(), words.end(), part) != words.end(); });
+}
+
+/// A key as it is up to 160 letters, so that what tells keys of long sections apart is not cut.
+[[nodiscard]] std::string in_full(std::string_view key) {
+  std::string out;
+  for (; key.size() > 40 && out.size() < 120; key.remove_prefix(40)) out += printable(key.substr(0, 40));
+  return out + printable(key);
+}
+
+/// Without its digits: names that differ in these alone are others, as beta1 and beta2.
+[[nodiscard]] std::string letters_of(std::string_view name) {
+  std::string text(name);
+  std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+  return text;
+}
+
+[[nodiscard]] bool is_none(setting_entry const& entry) {
+  return entry.words.size() == 1 && (entry.words[0] == "None" || entry.words[0] == "null" || entry.words[0] == "~");
 }
 
 }  // namespace
@@ -221,8 +239,7 @@ setting_entry const* setting_table::take(std::string_view key) {
   for (auto& entry : entries_) {
     if (entry.key != key) continue;
     entry.used = true;
-    auto const none = entry.words.size() == 1 && (entry.words[0] == "None" || entry.words[0] == "null" || entry.words[0] == "~");
-    return none ? nullptr : &entry;
+    return is_none(entry) ? nullptr : &entry;
   }
   return nullptr;
 }
@@ -230,7 +247,7 @@ setting_entry const* setting_table::take(std::string_view key) {
 void setting_table::refuse(std::string_view key, std::string const& why) const {
   auto const* const entry = look_up(key);
   if (entry == nullptr) throw bad_input(file_ + ": " + std::string(key) + " " + why);
-  throw bad_input(entry->place + ": " + printable(key) + " " + value_in_words(entry->words) + " " + why);
+  throw bad_input(entry->place + ": " + in_full(key) + " " + value_in_words(entry->words) + " " + why);
 }
 
 std::string const& setting_table::only_word(setting_entry const& entry) const {
@@ -301,12 +318,27 @@ bool setting_table::is_flag(std::string_view key) const {
   return entry != nullptr && entry->words.empty();
 }
 
-std::string setting_table::one_of(std::string_view key, std::initializer_list<std::string_view> words) {
-  auto const given = word(key, std::string(*words.begin()));
-  if (std::find(words.begin(), words.end(), given) != words.end()) return given;
+std::string setting_table::one_of_or(std::string_view key, std::string const& otherwise, std::vector<std::string_view> const& words) {
+  auto const given = word(key);
+  if (given.empty()) return otherwise;
+  require_word(key, given, words);
+  return std::string(*std::find_if(words.begin(), words.end(), [&](auto known) { return lower_case(known) == lower_case(given); }));
+}
+
+std::string setting_table::word_near(std::string_view key, std::string const& otherwise, std::vector<std::string_view> const& words) {
+  auto given = word(key, otherwise);
+  auto const known = std::any_of(words.begin(), words.end(), [&](auto meant) { return lower_case(given) == lower_case(meant); });
+  for (auto const meant : words)
+    if (!known && given.size() >= 4 && letters_of(given) != letters_of(meant) && edit_distance(given, meant) == 1)
+      refuse(key, "is none that is known; is " + std::string(meant) + " meant?");
+  return given;
+}
+
+void setting_table::require_word(std::string_view key, std::string_view given, std::vector<std::string_view> const& words) const {
+  if (std::any_of(words.begin(), words.end(), [&](auto known) { return lower_case(known) == lower_case(given); })) return;
   std::string text;
   for (auto const known : words) text += (text.empty() ? "" : ", ") + std::string(known);
-  refuse(key, "must be one of " + text);
+  refuse(key, "must be one of " + text + did_you_mean(given, words));
 }
 
 std::vector<std::string> setting_table::list(std::string_view key) {
@@ -326,54 +358,57 @@ std::vector<std::string> setting_table::list(std::string_view key) {
 
 void setting_table::ignore(std::initializer_list<std::string_view> keys) {
   for (auto const key : keys) {
-    if (!key.ends_with('*')) asked_.emplace_back(key);
+    auto const begin = key.substr(0, key.find('*'));
+    auto const all = begin.size() < key.size(), section = begin.ends_with('.');
+    auto const idle = key.ends_with("**") || has_word_of(begin, aside_words);
+    if (!all) asked_.emplace_back(key);
     for (auto& entry : entries_) {
-      auto const all = key.ends_with('*') && entry.key.starts_with(key.substr(0, key.size() - 1));
-      entry.wild = entry.wild || (all && !entry.used);
-      if (all || entry.key == key) entry.used = true;
-      if (entry.key == key) entry.wild = false;
+      auto const name = std::string_view(entry.key);
+      if (name == begin || (section && name == begin.substr(0, begin.size() - 1))) entry.used = true;
+      if (!all || !name.starts_with(begin)) continue;
+      auto const end = section ? begin.size() - 1 : name.find('.', begin.size());
+      entry.passed = (std::max)(entry.passed, (std::min)(end, name.size() - 1) + 1);
+      entry.idle = entry.idle || idle || end == name.npos;
     }
   }
 }
 
 /// A longer name may differ in more letters, or lack its end; a new key of a framework differs in a word. Sections in front are those of
-/// both. Of keys that are passed over by their beginning, those that differ in a digit are others, as beta1 and beta2.
+/// both.
 bool setting_table::is_slip(setting_entry const& entry, std::string const& known) const {
   auto const section = entry.key.rfind('.') + 1;  // 0 without one
-  if (known.size() <= section || known.compare(0, section, entry.key, 0, section) != 0) return false;
-  auto const name = entry.key.substr(section), meant = known.substr(section);
-  if (entry.wild) {
-    auto const letters = [](std::string text) {
-      std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
-      return text;
-    };
-    if (name == meant || letters(name) == letters(meant) || name.size() < 8 || look_up(known) != nullptr) return false;
-    return edit_distance(name, meant) == 1 && has_word_of(meant, weighty_words);
-  }
+  if (known.size() <= section || known.size() > entry.key.size() + 16 || known.compare(0, section, entry.key, 0, section) != 0)
+    return false;
+  auto const name = std::string_view(entry.key).substr(section), meant = std::string_view(known).substr(section);
   auto const ends_early = name.size() >= 12 && meant.starts_with(name) && meant.size() - name.size() <= 3;
-  return ends_early || edit_distance(name, meant) <= (std::max)(name.size() / 8, std::size_t{1});
+  if (!ends_early && edit_distance(name, meant) > (std::max)(name.size() / 8, std::size_t{1})) return false;
+  if (entry.passed == 0) return true;
+  return name.size() >= 6 && letters_of(name) != letters_of(meant) && look_up(known) == nullptr;
+}
+
+/// Without the beginning by which it is passed over, and without a section of which keys are known.
+std::string_view setting_table::own_words(setting_entry const& entry) const {
+  auto const section = std::string_view(entry.key).substr(0, entry.key.rfind('.') + 1);
+  auto const known = std::any_of(asked_.begin(), asked_.end(), [&](auto const& key) { return key.starts_with(section); });
+  return std::string_view(entry.key).substr((std::max)(entry.passed, known ? section.size() : 0));
 }
 
 passed_keys setting_table::finish(std::string const& framework) const {
   passed_keys out;
   for (auto const& entry : entries_) {
-    if (entry.used && !entry.wild) continue;
-    auto const computes = has_word_of(entry.key, logit_words);  // as log_softmax
+    if (entry.used) continue;
+    auto const own = own_words(entry);
+    auto const computes = has_word_of(own, logit_words);  // as log_softmax
     auto const off = !computes && has_word_of(entry.key, aside_words);
     auto const slip =
         off ? asked_.end() : std::find_if(asked_.begin(), asked_.end(), [&](auto const& known) { return is_slip(entry, known); });
     if (slip != asked_.end())
-      throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + framework + " that this program knows; is " + *slip +
+      throw bad_input(entry.place + ": " + in_full(entry.key) + " is no key of " + framework + " that this program knows; is " + *slip +
                       " meant?");
-    if (entry.used) continue;
-    if (off) {
-      out.harmless.push_back(printable(entry.key));
-      continue;
-    }
-    auto& of = computes || has_word_of(entry.key, weighty_words) ? out.doubtful
-               : has_word_of(entry.key, light_words)             ? out.harmless
-                                                                 : out.unknown;
-    of.push_back(printable(entry.key));
+    if (entry.idle) continue;
+    auto const idle = off || is_none(entry) || has_word_of(own, light_words);
+    auto const weighty = !off && !is_none(entry) && (computes || has_word_of(own, weighty_words));
+    (weighty ? out.doubtful : idle ? out.harmless : out.unknown).push_back(in_full(entry.key));
   }
   if (2 * out.unknown.size() > entries_.size())
     throw bad_input(file_ + ": " + std::to_string(out.unknown.size()) + " of " + std::to_string(entries_.size()) + " keys, as " +
@@ -383,7 +418,8 @@ passed_keys setting_table::finish(std::string const& framework) const {
 
 void setting_table::refuse_others(std::string const& what) const {
   for (auto const& entry : entries_)
-    if (!entry.used) throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + what + did_you_mean(entry.key, asked_));
+    if (!entry.used && entry.passed == 0)
+      throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + what + did_you_mean(entry.key, asked_));
 }
 
 }  // namespace ballast_cli

@@ -16,9 +16,10 @@ namespace ballast_cli {
 struct setting_entry {
   std::string key;  ///< as the framework's Python names it, sections in front: "zero_optimization.stage"
   std::vector<std::string> words;
-  std::string place;  ///< "run.sh:12"
-  bool used = false;  ///< whether an importer asked for it
-  bool wild = false;  ///< whether an importer passes over all keys that begin so, and did not ask for it
+  std::string place;       ///< "run.sh:12"
+  bool used = false;       ///< whether an importer asked for it
+  std::size_t passed = 0;  ///< letters of its beginning, if an importer passes over all keys that begin so
+  bool idle = false;       ///< whether none of those touches memory or time
 };
 
 /// Keys that no importer asked for, by what their names say.
@@ -63,16 +64,26 @@ class setting_table {
   /// Whether it is there without a value.
   [[nodiscard]] bool is_flag(std::string_view key) const;
   /// One of `words`, of which the first is the default.
-  [[nodiscard]] std::string one_of(std::string_view key, std::initializer_list<std::string_view> words);
+  [[nodiscard]] std::string one_of(std::string_view key, std::initializer_list<std::string_view> words) {
+    return one_of_or(key, std::string(*words.begin()), words);
+  }
+  /// The one of `words` that it is but for capital letters; `otherwise` if it is missing or None.
+  [[nodiscard]] std::string one_of_or(std::string_view key, std::string const& otherwise, std::vector<std::string_view> const& words);
+  /// A word of a list that is not closed: any, but none that is a slip of one of `words`.
+  [[nodiscard]] std::string word_near(std::string_view key, std::string const& otherwise, std::vector<std::string_view> const& words);
+  /// Refuses a word of the key's value that is none of `words`.
+  void require_word(std::string_view key, std::string_view given, std::vector<std::string_view> const& words) const;
   /// All words; commas and brackets part them too.
   [[nodiscard]] std::vector<std::string> list(std::string_view key);
 
   [[noreturn]] void refuse(std::string_view key, std::string const& why) const;
 
-  /// Marks keys as known: those given, and those that begin with a given word that ends in '*'.
+  /// Marks keys as known: one without '*'; the family of "a*" up to the next dot; and all that begin so for "a**", or where the beginning
+  /// has a word of logs, evaluation or saving, as none of them touches memory or time. Of a section "a.*" or one of a family, `finish`
+  /// judges each key.
   void ignore(std::initializer_list<std::string_view> keys);
-  /// The keys that nothing has asked for. Refuses one that is a slip of a key that importers ask for, and a table of which nobody knows
-  /// more than half.
+  /// The keys that nothing has asked for, by their words behind what is known of their beginning. Refuses one that is a slip of a key that
+  /// importers ask for, and a table of which nobody knows more than half.
   [[nodiscard]] passed_keys finish(std::string const& framework) const;
   /// Refuses a key that nothing has asked for, with the nearest that was. `what` is whose keys they are.
   void refuse_others(std::string const& what) const;
@@ -80,6 +91,7 @@ class setting_table {
  private:
   [[nodiscard]] setting_entry const* look_up(std::string_view key) const;
   [[nodiscard]] bool is_slip(setting_entry const& entry, std::string const& known) const;
+  [[nodiscard]] std::string_view own_words(setting_entry const& entry) const;
   /// The entry, marked as used; nothing if it is missing or None.
   [[nodiscard]] setting_entry const* take(std::string_view key);
   [[nodiscard]] std::string const& only_word(setting_entry const& entry) const;

@@ -26,6 +26,7 @@ struct shell_variable {
   std::vector<std::string> words;
   std::size_t line = 0;
   bool array = false;
+  std::vector<std::size_t> lines{};  ///< of the words of an array
 };
 
 struct shell_script {

@@ -142,9 +142,9 @@ class shell_words {
     step();
     return text_.substr(from, at_ - from);
   }
-  void set(std::string const& name, std::vector<std::string> words, bool array) {
+  void set(std::string const& name, std::vector<std::string> words, bool array, std::vector<std::size_t> lines = {}) {
     ++changes_;
-    if (live_) variables_[name] = {std::move(words), line_, array};
+    if (live_) variables_[name] = {std::move(words), line_, array, std::move(lines)};
   }
   /// NAME=value, NAME=( ... ) or NAME+=( ... ) at this place.
   bool assignment() {
@@ -168,10 +168,15 @@ class shell_words {
           word(in, true);
       }
       ++at_;
-      for (auto& w : in) words.push_back(std::move(w.text));
+      auto lines = appends && known != variables_.end() ? known->second.lines : std::vector<std::size_t>{};
+      lines.resize(words.size(), line);
+      for (auto& w : in) {
+        words.push_back(std::move(w.text));
+        lines.push_back(w.line);
+      }
       spend(words.size());
       if (words.size() > most_) fail(line, "there are more than 2^16 words");
-      set(name, std::move(words), true);
+      set(name, std::move(words), true, std::move(lines));
       return true;
     }
     std::vector<shell_word> in;
@@ -217,6 +222,7 @@ class shell_words {
   /// One word; several if an array, or a value that is not quoted, stands for them, unless `whole`.
   void word(std::vector<shell_word>& out, bool in_array = false, bool whole = false) {
     auto const line = line_;
+    element_line_ = 0;
     std::string text;
     auto quoted = false, several = false;
     char quote = 0;
@@ -260,7 +266,8 @@ class shell_words {
     if (quote != 0) fail(line, "a quote is opened and never closed");
     auto const arguments = text == "$@" || text == "$*" || text.starts_with("${@") || text.starts_with("${*");
     if (arguments) return pass_over(std::move(text), line);  // those of the script, which nobody knows here
-    if ((quoted && !several) || !text.empty()) put(out, std::move(text), line);
+    auto const of_array = std::exchange(element_line_, 0);
+    if ((quoted && !several) || !text.empty()) put(out, std::move(text), of_array == 0 ? line : of_array);
   }
   /// A text with what its variables stand for, all in one piece.
   std::string expanded(std::string_view text, bool document = false) {
@@ -381,6 +388,7 @@ class shell_words {
     several = true;
     for (std::size_t i = 0; i < of.words.size(); ++i) {
       auto const& word = of.words[i];
+      element_line_ = i < of.lines.size() ? of.lines[i] : line;
       if (splits) {
         add(word);
       } else {
@@ -391,7 +399,7 @@ class shell_words {
       if (joins)
         text += ' ';
       else if (!splits || !text.empty())
-        put(out, std::exchange(text, {}), line);
+        put(out, std::exchange(text, {}), element_line_);
     }
   }
   static bool is_shell_blank(char c) { return std::string_view(shell_blanks).find(c) != std::string_view::npos; }
@@ -468,6 +476,7 @@ class shell_words {
 
   std::string_view text_;
   std::string const& name_;
+  std::size_t element_line_ = 0;  // of the last word of an array that became part of a word
   std::size_t at_ = 0, line_ = 1, spent_ = 0;
   std::size_t jump_from_ = std::string_view::npos, jump_to_ = 0;  // the body of a here-document, which is passed over at the line's end
   bool live_ = true, ended_ = false, saw_exit_ = false;

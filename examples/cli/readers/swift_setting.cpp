@@ -146,7 +146,7 @@ class swift_importer {
       m.optimizer = ballast::optimizer_named("galore");
       m.optimizer.rank = in_.number_or("galore_rank", 128);
     }
-    auto const optim = in_.word("optim", "adamw_torch");
+    auto const optim = take_optimizer(in_, "optim", "adamw_torch");
     if (!launched() && !in_.flag("use_galore")) set_optimizer(optim, "optim", out_);
     auto const plugin = in_.word("optimizer");
     if (plugin.starts_with("muon") || plugin == "dist_muon") {
@@ -161,7 +161,7 @@ class swift_importer {
   void read_kernels() {
     auto& m = out_.setting.model;
     if (in_.flag("use_liger_kernel")) m.loss.how = ballast::head_loss::kind::fused;
-    auto const attention = in_.word("attn_impl");
+    auto const attention = take_attention(in_, "attn_impl", "");
     if (attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
     out_.time.attention = attention.ends_with('3') ? ballast::attention_library::flash3 : ballast::attention_library::flash2;
     auto const type = in_.word("torch_dtype", "bfloat16");
@@ -285,7 +285,7 @@ class swift_importer {
                 "loss_type",
                 "loss_scale",
                 "acc_*",
-                "environment.*"});
+                "environment.**"});
   }
 
   setting_table& in_;

@@ -223,8 +223,8 @@ class torchtitan_importer {
     m.kernels.kept_copies = m.spread.zero > 0;
     m.kernels.stream_pools = true;  // reserved bytes are what a device must have
     out_.time.attention = ballast::attention_library::flash2;
-    out_.time.float_reduction = in_.word("training.mixed_precision_reduce", "float32") == "float32";
-    if (in_.word("training.mixed_precision_param", "bfloat16") == "float32") {
+    out_.time.float_reduction = in_.one_of("training.mixed_precision_reduce", {"float32", "bfloat16", "float16"}) == "float32";
+    if (in_.one_of("training.mixed_precision_param", {"bfloat16", "float32", "float16"}) == "float32") {
       if (dtype == "float32") m.kernels.value = 4;
       out_.untimed = "the rates of kernels are those of 16 and 8 bits, and mixed_precision_param is float32";
     }
@@ -406,23 +406,40 @@ class torchtitan_importer {
     for (auto const* const key :
          {"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel", "compile.enable_async_tensor_parallel"})
       if (in_.flag(key)) out_.setting.model.kernels.tensor_overlap = true;  // without effect on the memory of these frameworks
-    in_.ignore({"job.*",
-                "profiling.*",
-                "metrics.*",
+    in_.ignore({"job.**",
+                "profiling.**",
+                "metrics.**",
                 "optimizer.*",
-                "lr_scheduler.*",
-                "checkpoint.*",
-                "comm.*",
+                "optimizer.implementation",
+                "optimizer.name",
+                "lr_scheduler.**",
+                "checkpoint.**",
+                "comm.**",
                 "float8.*",
-                "quantize.*",
+                "float8.emulate",
+                "float8.enable_fsdp_float8_all_gather",
+                "float8.filter_fqns",
+                "float8.force_recompute_fp8_weight_in_bwd",
+                "float8.moe_fqns_prototype",
+                "float8.precompute_float8_dynamic_scale_for_fsdp",
+                "float8.recipe_name",
+                "quantize.**",
                 "compile.*",
-                "validation.*",
-                "fault_tolerance.*",
-                "memory_estimation.*",
-                "debug.*",
-                "dataloader.*",
-                "tokenizer.*",
+                "compile.components",
+                "compile.fullgraph",
+                "compile.loss",
+                "compile.model",
+                "validation.**",
+                "fault_tolerance.**",
+                "memory_estimation.**",
+                "debug.**",
+                "dataloader.**",
+                "tokenizer.**",
                 "mx.*",
+                "mx.filter_fqns",
+                "mx.moe_fqns_prototype",
+                "mx.mxfp8_dim1_cast_kernel_choice",
+                "mx.recipe_name",
                 "training.dataset*",
                 "training.warmup_steps",
                 "training.max_norm",

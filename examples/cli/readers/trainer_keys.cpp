@@ -26,7 +26,7 @@ std::string read_trainer_arguments(std::string const& text, setting_request& ask
   if (auto const steps = in.number("gradient_accumulation_steps"); !asked.micro_batches) asked.micro_batches = steps.value_or(1);
   asked.precision = take_precision(in, "fp32");
   if (in.flag("gradient_checkpointing")) asked.checkpointing = true;
-  return in.word("optim", "adamw_torch");
+  return take_optimizer(in, "optim", "adamw_torch");
 }
 
 void begin_eager(imported_setting& out) {
@@ -107,16 +107,24 @@ void take_fsdp(setting_table& table, trainer_setting& by, imported_setting& out)
     if (word.starts_with("hybrid_shard") || word == "4" || word == "5")
       out.notes.emplace_back("hybrid sharding is judged as sharding over all ranks: the memory is too low");
   };
-  for (auto const& word : words) apply(word);
+  std::vector<std::string_view> const strategies{
+      "full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2", "1", "2", "3", "4", "5"};
+  auto more = strategies;
+  more.insert(more.end(), {"offload", "auto_wrap", "true", "false", "yes", "no", "null", "fsdp1", "fsdp2"});
+  for (auto const& word : words) {
+    if (!word.ends_with(".json") && word.find('$') == word.npos) table.require_word("fsdp", word, more);
+    apply(word);
+  }
   auto const section = table.has_section("fsdp_config.");
   if (auto const file = table.word("fsdp_config"); !file.empty()) out.unread.push_back(table.file() + ": fsdp_config " + printable(file));
   on = on || section;
   for (auto const* const prefix : {"fsdp_config.", "fsdp_config.fsdp_"}) {
     auto const key = [&](char const* name) { return prefix + std::string(name); };
-    if (auto const strategy = table.word(key("sharding_strategy")); !strategy.empty()) apply(strategy);
+    if (auto const strategy = table.one_of_or(key("sharding_strategy"), "", strategies); !strategy.empty()) apply(strategy);
     auto const reshard = table.word_or_none(key("reshard_after_forward"));
     if (reshard == "false" || reshard == "False") stage = 2;
-    if (!reshard.empty() && reshard != "false" && reshard != "False" && reshard != "true" && reshard != "True") apply(reshard);
+    if (!reshard.empty() && reshard != "false" && reshard != "False" && reshard != "true" && reshard != "True")
+      apply(table.one_of_or(key("reshard_after_forward"), "", strategies));
     (void)table.word(key("reshard_after_forward"));
     if (table.flag(key("offload_params")) || table.flag(key("cpu_offload"))) by.shards_away = true;
     if (table.flag(key("activation_checkpointing"))) out.setting.recompute = {.what = ballast::recompute_setting::kind::uniform};
@@ -129,6 +137,70 @@ void take_fsdp(setting_table& table, trainer_setting& by, imported_setting& out)
   table.ignore({"fsdp_version", "fsdp_final_state_dict_type", "fsdp_transformer_layer_cls_to_wrap", "fsdp_min_num_params",
                 "fsdp_config.min_num_params", "fsdp_config.xla*"});
   if (on) by.shards = stage;
+}
+
+std::string take_optimizer(setting_table& table, std::string_view key, std::string const& otherwise) {
+  return table.word_near(key, otherwise,
+                         {"adamw_torch",
+                          "adamw_torch_fused",
+                          "adamw_torch_xla",
+                          "adamw_torch_npu_fused",
+                          "adamw_torch_4bit",
+                          "adamw_torch_8bit",
+                          "adamw_hf",
+                          "adamw_apex_fused",
+                          "adamw_anyprecision",
+                          "adamw_bnb_8bit",
+                          "adamw_8bit",
+                          "ademamix",
+                          "ademamix_8bit",
+                          "adafactor",
+                          "adagrad",
+                          "sgd",
+                          "lion_8bit",
+                          "lion_32bit",
+                          "paged_adamw",
+                          "paged_adamw_32bit",
+                          "paged_adamw_8bit",
+                          "paged_ademamix_32bit",
+                          "paged_ademamix_8bit",
+                          "paged_lion_32bit",
+                          "paged_lion_8bit",
+                          "rmsprop",
+                          "rmsprop_bnb",
+                          "rmsprop_bnb_8bit",
+                          "rmsprop_bnb_32bit",
+                          "galore_adamw",
+                          "galore_adamw_8bit",
+                          "galore_adafactor",
+                          "galore_adamw_layerwise",
+                          "galore_adamw_8bit_layerwise",
+                          "galore_adafactor_layerwise",
+                          "lomo",
+                          "adalomo",
+                          "grokadamw",
+                          "schedule_free_radam",
+                          "schedule_free_adamw",
+                          "schedule_free_sgd",
+                          "apollo_adamw",
+                          "apollo_adamw_layerwise",
+                          "stable_adamw",
+                          "muon",
+                          "lion",
+                          "optimi_adamw",
+                          "ao_adamw_4bit",
+                          "ao_adamw_8bit",
+                          "ao_adamw_fp8",
+                          "adopt_adamw",
+                          "came_pytorch",
+                          "flash_adamw",
+                          "q_galore_adamw8bit"});
+}
+
+std::string take_attention(setting_table& table, std::string_view key, std::string const& otherwise) {
+  return table.word_near(key, otherwise,
+                         {"eager", "sdpa", "flash_attention_2", "flash_attention_3", "flash_attention", "flash_attn", "flex_attention",
+                          "xformers", "auto", "disabled", "fa2", "fa3"});
 }
 
 void set_optimizer(std::string const& word, std::string const& key, imported_setting& out) {
@@ -311,7 +383,8 @@ void ignore_trainer_keys(setting_table& table) {
                 "local_rank",
                 "metric_for_best_model",
                 "gradient_checkpointing_kwargs*",
-                "accelerator_config*",
+                "gradient_checkpointing_kwargs.use_reentrant",
+                "accelerator_config**",
                 "disable_tqdm",
                 "log_level*",
                 "low_cpu_mem_usage",

@@ -59,6 +59,10 @@ void take_fsdp(setting_table& table, trainer_setting& by, imported_setting& out)
 
 /// Sets what holds the states: a file of DeepSpeed, FSDP or neither. Before it, ranks, batches and adapters must be set.
 void set_states(setting_table& table, setting_request const& asked, trainer_setting const& by, imported_setting& out);
+/// The name of an optimiser of Transformers or one like it. Throws bad_input if it is a slip of one.
+[[nodiscard]] std::string take_optimizer(setting_table& table, std::string_view key, std::string const& otherwise);
+/// The same of an implementation of attention.
+[[nodiscard]] std::string take_attention(setting_table& table, std::string_view key, std::string const& otherwise);
 /// Sets an optimiser by the trainer's word, in the precision of the states that are there.
 void set_optimizer(std::string const& word, std::string const& key, imported_setting& out);
 /// Adapters of `rank` on matrices named in `targets`; none: those that the framework adapts by default.

@@ -53,19 +53,21 @@ class trl_importer {
     set_ranks(in_, asked_, out_, "its degrees");
     take_batches(in_, asked_, "per_device_train_batch_size", 8, "gradient_accumulation_steps", 1, out_);
     read_adapters();
-    auto const dtype = in_.word("dtype", in_.word("torch_dtype", in_.word("model_init_kwargs.dtype", "float32")));
+    std::vector<std::string_view> const formats{"auto", "bfloat16", "float16", "float32"};
+    auto const dtype =
+        in_.word_near("dtype", in_.word_near("torch_dtype", in_.word("model_init_kwargs.dtype", "float32"), formats), formats);
     by.halves = dtype == "bfloat16" || dtype == "float16" || dtype == "auto";
     if (flag_or_word(in_, "gradient_checkpointing", trl_, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.flag("activation_offloading")) note("activation_offloading is not modelled: the memory is too high");
     if (in_.flag("use_liger_kernel") || in_.flag("use_liger_loss") || in_.flag("use_liger"))
       out_.setting.model.loss.how = ballast::head_loss::kind::fused;
-    set_attention(in_.word("attn_implementation"), out_);
+    set_attention(take_attention(in_, "attn_implementation", ""), out_);
     if (in_.flag("torch_compile")) out_.time.rates.family = ballast::kernel_family::compiled;
     if (auto const file = in_.word("deepspeed"); file.ends_with(".json")) by.deepspeed = file;
     if (auto const stage = in_.number("zero_stage", 0, 3))
       by.engine = deepspeed_stage(in_.file(), *stage, in_.flag("offload") ? "optimizer" : "none", "bf16");
     take_fsdp(in_, by, out_);
-    by.optimizer = in_.word("optim", "adamw_torch");
+    by.optimizer = take_optimizer(in_, "optim", "adamw_torch");
     set_states(in_, asked_, by, out_);
     add_roles();
     ignore();

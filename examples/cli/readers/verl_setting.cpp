@@ -38,8 +38,8 @@ class verl_importer {
       throw bad_input(in_.file() + ": " + draws + " makes no training step: it draws answers, or evaluates them");
     auto const name = source.table.has("config_name") ? source.table.word("config_name") : std::string();
     megatron_ = name.find("megatron") != name.npos;
-    in_.ignore({"config_name", "config_path", "hydra.*", "defaults*", "nproc_per_node", "nnodes", "standalone", "node_rank", "master_*",
-                "rdzv_*", "env.*", "ray*", "runtime_env*", "address", "working_dir", "no_wait", "model_engine"});
+    in_.ignore({"config_name", "config_path", "hydra.**", "defaults", "nproc_per_node", "nnodes", "standalone", "node_rank", "master_*",
+                "rdzv_*", "env.**", "ray*", "runtime_env*", "address", "working_dir", "no_wait", "model_engine"});
   }
 
   imported_setting read() {
@@ -123,7 +123,8 @@ class verl_importer {
       if (keys.has("param_offload") || keys.has("optimizer_offload") || keys.has("grad_offload"))
         offload_note(keys.flag("param_offload") || keys.flag("optimizer_offload") || keys.flag("grad_offload"), out);
       keys.ignore({"use_mbridge", "vanilla_mbridge", "use_dist_checkpointing", "dist_checkpointing_*", "extra", "forward_only", "_target_",
-                   "override_mcore_model_config", "use_remove_padding", "optimizer_cpu_offload"});
+                   "override_mcore_model_config", "use_remove_padding", "optimizer_cpu_offload", "param_offload", "grad_offload",
+                   "optimizer_offload"});
       add_defaults(keys);
       auto const context = keys.number("context_parallel_size", 1, 1 << 16).value_or(1),
                  tensor = keys.number("tensor_model_parallel_size", 1, 1 << 16).value_or(1),
@@ -322,7 +323,7 @@ class verl_importer {
       out.notes.push_back("gpu_memory_utilization " + share + " of " + engine +
                           (frees ? " is freed while the actor trains (free_cache_engine)"
                                  : " stays with its cache while the actor trains: the memory is too low"));
-    in_.ignore({rollout + "*"});
+    in_.ignore({rollout + "**"});
   }
 
   void read_reference(imported_setting& out) {
@@ -347,14 +348,14 @@ class verl_importer {
       by.replicas = gpus_ / size;  // the actor's own mesh
     }
     if (kl && !is_own_reference()) out.roles.push_back(forward_role(in_, "reference", out.model, by));
-    in_.ignore({ref + "*"});
+    in_.ignore({ref + "**"});
   }
 
   void read_critic(imported_setting& out) {
     auto const estimator = in_.word("algorithm.adv_estimator", "gae");
     auto const used = in_.has("critic.enable") ? in_.flag("critic.enable") : estimator == "gae";
     if (!used) {
-      in_.ignore({"critic.*"});
+      in_.ignore({"critic.**"});
       return;
     }
     auto model = out.model;
@@ -391,7 +392,7 @@ class verl_importer {
     take_adapters("critic.model.", uses_megatron(critic), own);
     require_suits(in_, own);
     out.roles.push_back({.role = "critic", .of = std::move(own), .resident = !moved});
-    in_.ignore({"critic.*"});
+    in_.ignore({"critic.**"});
   }
 
   void read_reward(imported_setting& out) {
@@ -407,7 +408,7 @@ class verl_importer {
       else
         out.notes.push_back("reward_model.model.path " + path + " is none that is known here: the memory is too low");
     }
-    in_.ignore({"reward_model.*", "custom_reward_function.*", "reward.*"});
+    in_.ignore({"reward_model.**", "custom_reward_function.**", "reward.**"});
   }
 
   [[nodiscard]] imported_setting read_supervised() {
@@ -489,17 +490,57 @@ class verl_importer {
   }
 
   void ignore_rest() {
+    if (!in_.flag("actor_rollout_ref.model.mtp.enable")) in_.ignore({"actor_rollout_ref.model.mtp.**"});
     in_.ignore({"data.*",
+                "data.apply_chat_template_kwargs**",
+                "data.custom_cls.**",
+                "data.datagen.**",
+                "data.filter_overlong_prompts",
+                "data.image_key",
+                "data.image_patch_size",
+                "data.multiturn.**",
+                "data.pad_mode",
+                "data.response_dict_keys",
+                "data.response_key",
+                "data.return_*",
+                "data.sampler.**",
+                "data.train_batch_size",
+                "data.truncation",
+                "data.use_shm",
+                "data.video_key",
                 "algorithm.*",
+                "algorithm.rollout_correction.**",
+                "algorithm.use_kl_in_reward",
+                "algorithm.use_pf_ppo",
+                "algorithm.pf_ppo.**",
                 "trainer.*",
+                "trainer.balance_batch",
+                "trainer.critic_warmup",
+                "trainer.device",
+                "trainer.esi_redundant_time",
+                "trainer.max_actor_ckpt_to_keep",
+                "trainer.max_critic_ckpt_to_keep",
+                "trainer.rollout_data_dir",
+                "trainer.use_legacy_worker_impl",
                 "actor_rollout_ref.hybrid_engine",
                 "actor_rollout_ref.nccl_timeout",
                 "actor_rollout_ref.model.*",
+                "actor_rollout_ref.model.custom_chat_template",
+                "actor_rollout_ref.model.exclude_modules",
+                "actor_rollout_ref.model.external_lib",
+                "actor_rollout_ref.model.fused_kernel_options.*",
+                "actor_rollout_ref.model.fused_kernel_options.impl_backend",
+                "actor_rollout_ref.model.lora_adapter_path",
+                "actor_rollout_ref.model.lora_alpha",
+                "actor_rollout_ref.model.target_modules",
+                "actor_rollout_ref.model.use_fused_kernels",
+                "actor_rollout_ref.model.use_shm",
                 "actor_rollout_ref.actor.optim.*",
-                "actor_rollout_ref.actor.checkpoint.*",
-                "actor_rollout_ref.actor.profiler.*",
+                "actor_rollout_ref.actor.optim.optimizer",
+                "actor_rollout_ref.actor.optim.optimizer_impl",
+                "actor_rollout_ref.actor.checkpoint.**",
+                "actor_rollout_ref.actor.profiler.**",
                 "actor_rollout_ref.actor.policy_loss.*",
-                "actor_rollout_ref.actor.*clip*",
                 "actor_rollout_ref.actor.clip_*",
                 "actor_rollout_ref.actor.loss_*",
                 "actor_rollout_ref.actor.entropy_*",
@@ -513,21 +554,28 @@ class verl_importer {
                 "actor_rollout_ref.actor.data_loader_seed",
                 "actor_rollout_ref.actor.tis_*",
                 "actor_rollout_ref.actor.calculate_*",
-                "actor_rollout_ref.actor.router_replay.*",
+                "actor_rollout_ref.actor.router_replay.**",
                 "actor_rollout_ref.actor.freeze_vision_tower",
-                "global_profiler.*",
-                "transfer_queue.*",
+                "global_profiler.**",
+                "transfer_queue.**",
                 "optim.*",
-                "checkpoint.*",
+                "checkpoint.**",
                 "use_remove_padding",
                 "model.*",
+                "model.exclude_modules",
+                "model.external_lib",
+                "model.lora_alpha",
+                "model.strategy",
+                "model.target_modules",
+                "model.use_remove_padding",
+                "model.use_shm",
                 "engine.*",
                 "engine",
-                "rollout.*",
-                "async_training.*",
-                "profiler.*",
-                "ray_kwargs.*",
-                "critic.*",
+                "rollout.**",
+                "async_training.**",
+                "profiler.**",
+                "ray_kwargs.**",
+                "critic.**",
                 "actor_rollout_ref.rollout"});
   }
 
