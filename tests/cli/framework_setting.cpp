@@ -643,10 +643,10 @@ TEST_CASE("framework_setting: malformed files give one sentence with file and li
     std::string text;
     char const *name, *sentence;
   } const cases[] = {
-      {"{\"a\": ", "a.json", "a.json:1: JSON ends before it is complete"},
-      {"{\"a\": {\"b\": 1,\n}}", "a.json", "a.json:2: a comma is before }, which JSON does not allow"},
-      {"{\n// no\n}", "a.json", "a.json:2: not JSON at // no"},
-      {"{\"a\": 1\n  \"b\": 2}", "a.json", "a.json:2: not JSON at \"b\": 2}"},
+      {"{\"a\": ", "a.json", "a.json: not a JSON object: it ends in the middle"},
+      {"{\"a\": {\"b\": 1,\n}}", "a.json", "a.json: not a JSON object: line 2 closes behind a comma, which JSON does not allow"},
+      {"{\n// no\n}", "a.json", "a.json: not a JSON object: there is a fault in line 2"},
+      {"{\"a\": 1\n  \"b\": 2}", "a.json", "a.json: not a JSON object: there is a fault in line 2"},
       {"[1]", "a.json", "a.json: not a JSON object"},
       {"{\"zero_optimization\": {\"stage\": 1, \"stage\": 2}}", "a.json", "a.json: the key zero_optimization.stage occurs twice"},
       {"{\"zero_optimization\": {\"stage\": \"two\"}}", "a.json", "a.json: zero_optimization.stage = two must be a whole number"},
