@@ -18,20 +18,20 @@ struct core_place {
   std::string_view key{}, value{};  ///< in place of the flag's own; empty: those
 };
 
-constexpr std::string_view strategy = "trainer.strategy.", ddp_of_strategy = "trainer.strategy.ddp.";
+constexpr std::string_view in_strategy = "trainer.strategy.", ddp_of_strategy = "trainer.strategy.ddp.";
 
 // All others are in Megatron-Bridge's "model." and NeMo's "model.config.".
-constexpr core_place core_places[]{{"tensor_model_parallel_size", "model.", strategy},
-                                   {"pipeline_model_parallel_size", "model.", strategy},
-                                   {"pipeline_model_parallel_layout", "model.", strategy},
-                                   {"context_parallel_size", "model.", strategy},
-                                   {"sequence_parallel", "model.", strategy},
-                                   {"expert_model_parallel_size", "model.", strategy},
-                                   {"expert_tensor_parallel_size", "model.", strategy},
+constexpr core_place core_places[]{{"tensor_model_parallel_size", "model.", in_strategy},
+                                   {"pipeline_model_parallel_size", "model.", in_strategy},
+                                   {"pipeline_model_parallel_layout", "model.", in_strategy},
+                                   {"context_parallel_size", "model.", in_strategy},
+                                   {"sequence_parallel", "model.", in_strategy},
+                                   {"expert_model_parallel_size", "model.", in_strategy},
+                                   {"expert_tensor_parallel_size", "model.", in_strategy},
                                    {"use_distributed_optimizer", "ddp.", ddp_of_strategy},
                                    {"use_megatron_fsdp", "ddp.", ddp_of_strategy},
                                    {"data_parallel_sharding_strategy", "ddp.", ddp_of_strategy},
-                                   {"num_distributed_optimizer_instances", "ddp.", strategy},
+                                   {"num_distributed_optimizer_instances", "ddp.", in_strategy},
                                    {"grad_reduce_in_bf16", "ddp.", ddp_of_strategy, "grad_reduce_in_fp32", "false"},
                                    {"bf16", "optimizer.", "optim.config."},
                                    {"optimizer", "optimizer.", "optim.config."},

@@ -107,9 +107,9 @@ void take_fsdp(setting_table& table, trainer_setting& by, imported_setting& out)
     if (word.starts_with("hybrid_shard") || word == "4" || word == "5")
       out.notes.emplace_back("hybrid sharding is judged as sharding over all ranks: the memory is too low");
   };
-  std::vector<std::string_view> const strategies{
+  std::vector<std::string_view> const shardings{
       "full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2", "1", "2", "3", "4", "5"};
-  auto more = strategies;
+  auto more = shardings;
   more.insert(more.end(), {"offload", "auto_wrap", "true", "false", "yes", "no", "null", "fsdp1", "fsdp2"});
   for (auto const& word : words) {
     if (!word.ends_with(".json") && word.find('$') == word.npos) table.require_word("fsdp", word, more);
@@ -120,11 +120,11 @@ void take_fsdp(setting_table& table, trainer_setting& by, imported_setting& out)
   on = on || section;
   for (auto const* const prefix : {"fsdp_config.", "fsdp_config.fsdp_"}) {
     auto const key = [&](char const* name) { return prefix + std::string(name); };
-    if (auto const strategy = table.one_of_or(key("sharding_strategy"), "", strategies); !strategy.empty()) apply(strategy);
+    if (auto const strategy = table.one_of_or(key("sharding_strategy"), "", shardings); !strategy.empty()) apply(strategy);
     auto const reshard = table.word_or_none(key("reshard_after_forward"));
     if (reshard == "false" || reshard == "False") stage = 2;
     if (!reshard.empty() && reshard != "false" && reshard != "False" && reshard != "true" && reshard != "True")
-      apply(table.one_of_or(key("reshard_after_forward"), "", strategies));
+      apply(table.one_of_or(key("reshard_after_forward"), "", shardings));
     (void)table.word(key("reshard_after_forward"));
     if (table.flag(key("offload_params")) || table.flag(key("cpu_offload"))) by.shards_away = true;
     if (table.flag(key("activation_checkpointing"))) out.setting.recompute = {.what = ballast::recompute_setting::kind::uniform};
