@@ -15,6 +15,7 @@
 /// @endcode
 
 #include <ballast/batching/balanced_measures.hpp>
+#include <ballast/batching/bounds.hpp>
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/check_consecutive.hpp>
 #include <ballast/batching/check_micro_batches.hpp>

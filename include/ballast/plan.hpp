@@ -25,7 +25,6 @@
 #include <ballast/packing/pack.hpp>
 #include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/bounds.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/export/deepspeed.hpp>
 #include <ballast/plan/export/describe.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
+#include "readers/setting_writers.hpp"
 
 #include <ballast/cost/presets.hpp>
 #include <ballast/plan/judge_setting.hpp>
@@ -265,8 +266,10 @@ TEST_CASE("rl_writers: what is written is read as the same setting") {
                                          : std::vector{role("rollout", by.gpus(), 1, true, false),
                                                        role("reference", by.gpus(), by.model.spread.tensor, core && seed % 2 == 0, true),
                                                        role("critic", by.gpus(), by.model.spread.tensor, seed % 2 == 0, true)};
-      auto const written = roles.empty() ? format.write(shape, by) : format.write_roles(shape, by, roles);
-      if (!written.without.empty()) continue;
+      imported_setting of{.framework = std::string(format.name), .setting = by, .model = shape, .notes = {}, .roles = roles};
+      of.task = roles.empty() ? training_task::finetuning : seed % 3 == 1 ? training_task::grpo : training_task::ppo;
+      auto const written = write_setting(format, of);
+      if (!written.not_said.empty()) continue;
       CAPTURE(format.name, core, experts, seed, written.text);
       auto back = read(written.text, {.model = shape}, file);
       CHECK(back.framework == format.name);

@@ -135,7 +135,10 @@ TEST_CASE("setting_writers: what is written without a remark is read as the same
         back.setting.model.optimizer.rank = by.model.optimizer.rank;
         CHECK(back.setting == by);
         if (++same % 8 != 0 || is_named(written.not_said, "the cut, which")) continue;
-        CHECK(most_bytes(back) == most_bytes(of));
+        CHECK((back.model.outputs == 1) == (task == training_task::reward && format->word != "llamafactory"));
+        auto same_head = of;
+        same_head.model.outputs = back.model.outputs;
+        CHECK(most_bytes(back) == most_bytes(same_head));
       }
       CAPTURE(format->word, in_words(task));
       CHECK(same >= (task == training_task::ppo || task == training_task::distillation ? 0 : 2));

@@ -81,7 +81,7 @@ TEST_CASE("swift_settings: ms-swift's own names of DeepSpeed's and FSDP's settin
   auto const preset = read(sft + "--gradient_checkpointing false --fsdp fsdp2\n").setting;
   CHECK((preset.model.spread.zero == 3 && preset.recompute.what == uniform && preset.model.optimizer.name == "adam-fp32"));
   auto const file = read(sft + "--gradient_checkpointing false --fsdp grad_op.json\n").setting;
-  CHECK((file.model.spread.zero == 2 && file.recompute.what == none && file.model.moved == ballast::offload::gradients));
+  CHECK((file.model.spread.zero == 2 && file.recompute.what == none && file.model.moved == ballast::offload::parameters));
   CHECK((file.model.kernels.offload_all && !preset.model.kernels.offload_all));
   CHECK(refused_setting(sft + "--fsdp gone.json\n", "run.sh", request()).find("is a file that is not found") != std::string::npos);
   CHECK(refused_setting(sft + "--fsdp fsdp2 --deepspeed zero3\n", "run.sh", request()).find("is given beside FSDP") != std::string::npos);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/plan/balance_report.hpp>
 
+#include <ballast/batching/bounds.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/cost/polynomial.hpp>
-#include <ballast/plan/bounds.hpp>
 #include <ballast/plan/export/describe.hpp>
 
 #include "support/catch.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/bounds.hpp>
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/weighed_samples.hpp>
@@ -13,7 +14,6 @@
 #include <ballast/packing/check.hpp>
 #include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/batch_shapes.hpp>
-#include <ballast/plan/bounds.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/plan_data.hpp>

@@ -282,7 +282,8 @@ class nemo_rl_importer {
                 part + "lora_cfg.dropout", part + "lora_cfg.dropout_position", part + "lora_cfg.exclude_modules",
                 part + "lora_cfg.lora_A_init", part + "lora_cfg.match_all_linear", part + "lora_cfg.target_modules",
                 part + "lora_cfg.use_triton", part + "automodel_kwargs.backend.**", part + "automodel_kwargs.force_hf",
-                part + "moe_parallelizer.ignore_router_for_ac", part + "clear_cache_every_n_steps"});
+                part + "moe_parallelizer.ignore_router_for_ac", part + "clear_cache_every_n_steps",
+                part + "defer_fsdp_grad_sync"});  // nothing in NeMo RL acts on it
     return out;
   }
 

@@ -85,7 +85,6 @@ class nemo_rl_writer {
     line("  dtensor_cfg:\n    enabled: true\n    tensor_parallel_size: ", spread.tensor, "\n    context_parallel_size: ", spread.context);
     line("    sequence_parallel: ", on(spread.sequence_parallel), "\n    activation_checkpointing: ", on(by_.recompute.what != none));
     line("    cpu_offload: ", on(away), "\n    dp_replicate_size: ", m_.kernels.instances);
-    line("    defer_fsdp_grad_sync: ", on(m_.kernels.local_gradient > 0));
     if (model_.experts > 0) line("    expert_parallel_size: ", m_.expert);
     if (m_.attention != ballast::attention_kernel::fused) line("    automodel_kwargs:\n      attn_implementation: eager");
     line("    lora_cfg:\n      enabled: ", on(adapts), "\n      match_all_linear: true\n      dim: ", adapts ? m_.language.rank : 8);

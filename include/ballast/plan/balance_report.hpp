@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/bounds.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/plan/bounds.hpp>
 #include <ballast/plan/figures.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/bounds.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/polynomial.hpp>
-#include <ballast/plan/bounds.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -14,7 +14,7 @@
 #include <limits>
 #include <vector>
 
-namespace test_plan_bounds {
+namespace test_batching_bounds {
 
 namespace {
 
@@ -112,4 +112,4 @@ TEST_CASE("steps_lower_bound: samples that fill whole steps are counted step by 
   CHECK(refusal([&] { return steps_lower_bound({}, {.capacity = 0}); }) == "capacity = 0 must be positive");
 }
 
-}  // namespace test_plan_bounds
+}  // namespace test_batching_bounds
