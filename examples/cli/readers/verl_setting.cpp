@@ -38,7 +38,7 @@ class verl_importer {
       throw bad_input(in_.file() + ": " + draws + " makes no training step: it draws answers, or evaluates them");
     auto const name = source.table.has("config_name") ? source.table.word("config_name") : std::string();
     megatron_ = name.find("megatron") != name.npos;
-    in_.ignore({"config_name", "config_path", "hydra.**", "defaults", "nproc_per_node", "nnodes", "standalone", "node_rank", "master_*",
+    in_.ignore({"config_name", "config_path", "hydra.**", "defaults**", "nproc_per_node", "nnodes", "standalone", "node_rank", "master_*",
                 "rdzv_*", "env.**", "ray*", "runtime_env*", "address", "working_dir", "no_wait", "model_engine"});
   }
 
