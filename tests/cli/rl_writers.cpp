@@ -268,7 +268,13 @@ TEST_CASE("rl_writers: what is written is read as the same setting") {
                                                        role("critic", by.gpus(), by.model.spread.tensor, seed % 2 == 0, true)};
       imported_setting of{.framework = std::string(format.name), .setting = by, .model = shape, .notes = {}, .roles = roles};
       of.task = roles.empty() ? training_task::finetuning : seed % 3 == 1 ? training_task::grpo : training_task::ppo;
-      auto const written = write_setting(format, of);
+      written_setting written;
+      try {
+        written = write_setting(format, of);
+      } catch (bad_input const& e) {  // one answer to a prompt is no group
+        CHECK((format.name == "OpenRLHF" && std::string(e.what()).find(" would be ") != std::string::npos));
+        continue;
+      }
       if (!written.not_said.empty()) continue;
       CAPTURE(format.name, core, experts, seed, written.text);
       auto back = read(written.text, {.model = shape}, file);

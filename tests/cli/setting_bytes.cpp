@@ -97,7 +97,7 @@ TEST_CASE("setting_bytes: what one device and DistributedDataParallel hold") {
 TEST_CASE("setting_bytes: training in float32 keeps 4 bytes a value") {
   std::string const trl =
       "model_name_or_path: a/b\ndataset_name: d\nmax_length: 2048\nper_device_train_batch_size: 1\nlearning_rate: 1.0e-5\n"
-      "dtype: float32\ngradient_checkpointing: ";
+      "dtype: float32\nloss_type: nll\ngradient_checkpointing: ";
   auto const halves = yaml(trl + "true\n", 1), floats = yaml(trl + "true\nbf16: false\n", 1);
   CHECK((halves.setting.model.kernels.value == 2 && floats.setting.model.kernels.value == 4));
   CHECK(bytes(halves).kept == layers * 2 * h * 2048);
@@ -109,6 +109,11 @@ TEST_CASE("setting_bytes: training in float32 keeps 4 bytes a value") {
   // logits that the model returns, log-softmax and two gradients; the inputs of the final norm and of the head
   CHECK(head(floats) == 2048 * (16 * vocabulary + 4 * h + 4 + 4 * h + 4 * h));
   CHECK(head(halves) == 2048 * (14 * vocabulary + 4 * h + 4 + 2 * h + 2 * h));
+  auto pieces = trl;  // TRL's default: the logits of 256 tokens at a time
+  pieces.erase(pieces.find("loss_type: nll\n"), 15);
+  auto const chunked = yaml(pieces + "true\n", 1);
+  CHECK((chunked.setting.model.loss == ballast::head_loss{.how = ballast::head_loss::kind::chunked, .chunks = 8}));
+  CHECK(head(chunked) * 3 < head(halves) * 2);
   std::string const megatron =
       "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention --num-query-groups 8 "
       "--seq-length 2048 --max-position-embeddings 2048 --position-embedding-type rope --swiglu --normalization RMSNorm "

@@ -184,10 +184,11 @@ namespace {
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("compute_environment: LOCAL_MACHINE\ndistributed_type: ", engine ? "DEEPSPEED" : sharded ? "FSDP" : "MULTI_GPU");
-  line("mixed_precision: ", m.kernels.value > 2 ? "no" : "bf16", "\nnum_machines: 1\nnum_processes: ", by.gpus());
+  line("mixed_precision: ", m.kernels.value > 2 ? "'no'" : "bf16", "\nnum_machines: 1\nnum_processes: ", by.gpus());
   if (m.spread.tensor > 1 || m.spread.context > 1)
     line("parallelism_config:\n  parallelism_config_tp_size: ", m.spread.tensor, "\n  parallelism_config_",
-         m.method == ballast::context_method::ring ? "cp" : "sp", "_size: ", m.spread.context);
+         m.method == ballast::context_method::ring ? "cp" : "sp", "_size: ", m.spread.context, "\n  parallelism_config_dp_",
+         sharded || engine ? "shard" : "replicate", "_size: ", m.spread.data / m.spread.context);
   if (engine)
     line("deepspeed_config:\n  zero_stage: ", m.spread.zero,
          "\n  offload_optimizer_device: ", m.moved == ballast::offload::none ? "none" : "cpu",

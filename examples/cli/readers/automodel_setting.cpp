@@ -404,7 +404,9 @@ class automodel_importer {
   line("  torch_dtype: ", floats ? "float32" : "bfloat16",
        "\n  attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "sdpa" : "eager");
   line("distributed:\n  strategy: ", spread.zero == 0 && spread.data > 1 ? "ddp" : "fsdp2", "\n  tp_size: ", spread.tensor,
-       "\n  cp_size: ", spread.context, "\n  pp_size: ", stages, "\n  sequence_parallel: ", on(spread.sequence_parallel));
+       "\n  cp_size: ", spread.context, "\n  pp_size: ", stages);
+  if (spread.zero > 0 || spread.data == 1) line("  sequence_parallel: ", on(spread.sequence_parallel));
+  if (spread.zero == 0 && spread.data > 1 && spread.tensor > 1) lack("tensor parallelism under DDP");
   if (model.experts > 0) line("  ep_size: ", m.expert);
   line("  activation_checkpointing: ", by.recompute.what == again::products ? "selective" : on(by.recompute.what == again::uniform));
   if (spread.zero > 1) line("  reshard_after_forward: ", on(spread.zero == 3));

@@ -288,13 +288,20 @@ class axolotl_importer {
 constexpr task_words axolotl_tasks[]{
     {.task = training_task::finetuning},
     {.task = training_task::pretraining, .from = "datasets:", .to = "pretraining_dataset:"},
-    {.task = training_task::dpo, .from = "base_model:", .to = "rl: dpo\nbase_model:", .pairs = 2},
-    {.task = training_task::orpo, .from = "base_model:", .to = "rl: orpo\nbase_model:", .pairs = 2},
-    {.task = training_task::simpo, .from = "base_model:", .to = "rl: simpo\nbase_model:", .pairs = 2},
-    {.task = training_task::kto, .from = "base_model:", .to = "rl: kto\nbase_model:"},
-    {.task = training_task::reward, .from = "base_model:", .to = "reward_model: true\nbase_model:", .pairs = 2},
-    {.task = training_task::grpo, .from = "base_model:", .to = "rl: grpo\nbase_model:"},
-    {.task = training_task::grpo, .from = "base_model:", .to = "rl: grpo\ntrl:\n  beta: 0.04\nbase_model:"}};
+    {.task = training_task::dpo, .from = "base_model:", .to = "rl: dpo\nbase_model:", .pairs = 2, .without = {"sample_packing: "}},
+    {.task = training_task::orpo, .from = "base_model:", .to = "rl: orpo\nbase_model:", .pairs = 2, .without = {"sample_packing: "}},
+    {.task = training_task::simpo, .from = "base_model:", .to = "rl: simpo\nbase_model:", .pairs = 2, .without = {"sample_packing: "}},
+    {.task = training_task::kto, .from = "base_model:", .to = "rl: kto\nbase_model:", .without = {"sample_packing: "}},
+    {.task = training_task::reward,
+     .from = "base_model:",
+     .to = "reward_model: true\nbase_model:",
+     .pairs = 2,
+     .without = {"sample_packing: "}},
+    {.task = training_task::grpo, .from = "base_model:", .to = "rl: grpo\nbase_model:", .without = {"sample_packing: "}},
+    {.task = training_task::grpo,
+     .from = "base_model:",
+     .to = "rl: grpo\ntrl:\n  beta: 0.04\nbase_model:",
+     .without = {"sample_packing: "}}};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <ballast/plan/export/flags.hpp>
 #include <ballast/plan/training_setting.hpp>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -106,6 +107,7 @@ struct task_words {
   std::string_view from{}, to{};  ///< `to` takes the place of `from` in the file of the writer, or is put in front if that is empty
   std::int64_t pairs = 1;         ///< sequences of a micro-batch for each that the file counts
   std::int64_t answer = 0;        ///< tokens of a sequence that the file counts beside those of its length
+  std::array<std::string_view, 2> without{};  ///< keys of lines of the writer's file that are left out
 };
 
 /// How the settings of one framework are read and written.

@@ -115,7 +115,7 @@ class megatron_importer {
                second = bytes("exp_avg_sq_dtype");
     (void)in_.word("megatron_fsdp_grad_comm_dtype");
     // Megatron-LM turns this flag on for bf16 alone
-    auto const fp16_gradient = !halves && !in_.flag("accumulate_allreduce_grads_in_fp32");
+    auto const in_floats = in_.flag("accumulate_allreduce_grads_in_fp32"), fp16_gradient = !halves && !in_floats;
     auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2 || fp16_gradient;
     auto const precision_aware = in_.flag("use_precision_aware_optimizer");
     auto& optimizer = m.optimizer;
@@ -573,14 +573,26 @@ constexpr std::string_view megatron_swift_keys[]{"max_length", "packing", "tuner
 constexpr std::string_view megatron_shape_keys[]{"num_layers", "hidden_size", "num_attention_heads"};
 
 constexpr task_words megatron_tasks[]{{.task = training_task::pretraining}, {.task = training_task::finetuning, .to = "--sft "}};
+/// A command of ms-swift, which has no flags of dropout: nothing that it trains drops.
+[[nodiscard]] ballast::exported_setting swift_core_command(ballast::transformer const& model, ballast::training_setting const& by) {
+  auto out = ballast::swift_flags(model, by);
+  for (std::string_view const flag : {" --hidden_dropout ", " --attention_dropout "})
+    if (auto const at = out.text.find(flag); at != out.text.npos) out.text.erase(at, out.text.find(' ', at + flag.size()) - at);
+  auto const gpus = by.gpus(), nodes = gpus % 8 == 0 ? gpus / 8 : 1;
+  out.text.insert(0, ballast::sentence(nodes > 1 ? ballast::sentence("NNODES=", nodes, " ") : "", "NPROC_PER_NODE=", gpus / nodes,
+                                       " megatron sft --model NAME "));
+  return out;
+}
+
+constexpr std::string_view swift_core_sft = "megatron sft";
 constexpr task_words megatron_swift_tasks[]{
-    {.task = training_task::finetuning, .to = "megatron sft --model NAME "},
-    {.task = training_task::pretraining, .to = "megatron pt --model NAME "},
-    {.task = training_task::dpo, .to = "megatron rlhf --rlhf_type dpo --model NAME ", .pairs = 2},
-    {.task = training_task::kto, .to = "megatron rlhf --rlhf_type kto --model NAME "},
-    {.task = training_task::reward, .to = "megatron rlhf --rlhf_type rm --model NAME ", .pairs = 2},
-    {.task = training_task::grpo, .to = "megatron rlhf --rlhf_type grpo --model NAME ", .answer = 512},
-    {.task = training_task::grpo, .to = "megatron rlhf --rlhf_type grpo --beta 0 --model NAME ", .answer = 512}};
+    {.task = training_task::finetuning},
+    {.task = training_task::pretraining, .from = swift_core_sft, .to = "megatron pt"},
+    {.task = training_task::dpo, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type dpo", .pairs = 2},
+    {.task = training_task::kto, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type kto"},
+    {.task = training_task::reward, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type rm", .pairs = 2},
+    {.task = training_task::grpo, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type grpo", .answer = 512},
+    {.task = training_task::grpo, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type grpo --beta 0", .answer = 512}};
 
 }  // namespace
 
@@ -624,7 +636,7 @@ constinit framework_format const megatron_swift_format{
           out.task = swift_task(source);
           return out;
         },
-    .write = ballast::swift_flags<>,
+    .write = swift_core_command,
     .tasks = megatron_swift_tasks};
 
 }  // namespace ballast_cli

@@ -196,6 +196,18 @@ void take_framework(imported_setting const& from, imported_setting& to) {
   to.time = from.time;
 }
 
+/// Leaves out the line of a file, or of a command, that begins with a key.
+void leave_out(std::string& text, std::string_view key) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    auto const end = (std::min)(text.find('\n', begin), text.size() - 1) + 1;
+    auto const first = text.find_first_not_of(" -", begin);
+    if (first < end && text.compare(first, key.size(), key) == 0)
+      text.erase(begin, end - begin);
+    else
+      begin = end;
+  }
+}
+
 [[nodiscard]] attempt written_as(framework_format const& to, imported_setting const& of, task_words const& words) {
   attempt out{.setting = of.setting, .written = {}, .back = {}, .before = {}};
   auto by = of.setting;
@@ -213,6 +225,8 @@ void take_framework(imported_setting const& from, imported_setting& to) {
     text.insert(0, words.to);
   else if (auto const at = text.find(words.from); at != text.npos)
     text.replace(at, words.from.size(), words.to);
+  for (auto const& key : words.without)
+    if (!key.empty()) leave_out(text, key);
   if (!text.ends_with('\n')) text += '\n';
   out.back = read_again(to, text, of, not_said);
   for (auto& lost : exported.without)
@@ -224,11 +238,14 @@ void take_framework(imported_setting const& from, imported_setting& to) {
 
 /// Of the words for this kind of training, those of which the file says most.
 [[nodiscard]] attempt best_attempt(framework_format const& to, imported_setting const& of) {
+  auto const worth = [&](attempt const& is) {  // another kind is worst
+    return std::pair{!is.back || is.back->task != of.task, is.written.not_said.size()};
+  };
   std::optional<attempt> best;
   for (auto const& words : to.tasks)
     if (words.task == of.task) {
       auto one = written_as(to, of, words);
-      if (!best || one.written.not_said.size() < best->written.not_said.size()) best = std::move(one);
+      if (!best || worth(one) < worth(*best)) best = std::move(one);
     }
   if (best) return std::move(*best);
   return written_as(to, of, to.tasks.empty() ? task_words{.task = of.task} : to.tasks.front());
@@ -247,6 +264,16 @@ void require_task(framework_format const& to, imported_setting const& of) {
     if (format->write != nullptr && has(*format)) others += (others.empty() ? "" : ", ") + std::string(format->word);
   throw bad_input("--write " + std::string(to.word) + ": files of " + std::string(to.name) + " have no " + std::string(in_words(of.task)) +
                   (others.empty() ? "" : "; those of " + others + " have"));
+}
+
+/// Refuses a file that would be of another kind, as the settings of some frameworks need models that are not given.
+void require_same_task(framework_format const& to, imported_setting const& of, attempt const& is) {
+  using enum training_task;
+  auto const plain = of.task == unsaid || of.task == pretraining || of.task == finetuning;
+  if (plain || !is.back || is.back->task == unsaid || is.back->task == of.task) return;
+  throw bad_input("--write " + std::string(to.word) + ": a file of " + std::string(to.name) + " would be " +
+                  std::string(in_words(is.back->task)) + ", not " + std::string(in_words(of.task)) +
+                  ", as the setting lacks models or answers that such a file names");
 }
 
 void comment(written_setting& out, framework_format const& to) {
@@ -270,7 +297,9 @@ void require_written(framework_format const& to) {
 written_setting write_setting(framework_format const& to, imported_setting const& of) {
   require_written(to);
   require_task(to, of);
-  auto out = best_attempt(to, of).written;
+  auto best = best_attempt(to, of);
+  require_same_task(to, of, best);
+  auto out = std::move(best.written);
   comment(out, to);
   return out;
 }
@@ -279,7 +308,9 @@ written_space space_of(framework_format const& to, imported_setting const& of) {
   require_written(to);
   require_task(to, of);
   written_space out{.of = of, .other = false, .space = {}};
-  auto const back = best_attempt(to, of).back;
+  auto const first = best_attempt(to, of);
+  require_same_task(to, of, first);
+  auto const& back = first.back;
   out.other = back && back->setting.model.framework != of.setting.model.framework;
   if (out.other) take_framework(*back, out.of);
   auto const keeps = [&](ballast::parallelism const& spread, std::uint64_t stages, std::int64_t expert) {

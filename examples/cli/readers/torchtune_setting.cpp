@@ -229,6 +229,8 @@ class torchtune_importer {
   imported_setting out_;
 };
 
+constexpr std::string_view plain_loss = "torch.nn.CrossEntropyLoss";
+
 [[nodiscard]] ballast::exported_setting torchtune_yaml(ballast::transformer const&, ballast::training_setting const& by) {
   ballast::exported_setting out;
   auto const& m = by.model;
@@ -239,15 +241,15 @@ class torchtune_importer {
   auto const all = m.language.matrices == ballast::adapted_matrices::every_matrix;
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
-  line("model:\n  _component_: torchtune.models.", adapts ? (m.language.quantised ? "qlora_" : "lora_") : "",
+  line("model:\n  _component_: torchtune.models.NAME.", adapts ? (m.language.quantised ? "qlora_" : "lora_") : "",
        "NAME  # the builder of the model");
   if (adapts)
     line("  lora_attn_modules: [q_proj, ", all ? "k_proj, " : "", "v_proj", all ? ", output_proj" : "",
          "]\n  apply_lora_to_mlp: ", all ? "true" : "false", "\n  lora_rank: ", m.language.rank);
   line("tokenizer:\n  max_seq_len: ", by.sequence, "\ndataset:\n  packed: true");
   line("batch_size: ", by.micro_batch, "\ngradient_accumulation_steps: ", by.micro_batches);
-  line("optimizer:\n  _component_: torch.optim.AdamW\n  fused: true\nloss:\n  _component_: torchtune.modules.loss.",
-       chunked ? "LinearCrossEntropyLoss" : "CrossEntropyLoss");
+  line("optimizer:\n  _component_: torch.optim.AdamW\n  fused: true\nloss:\n  _component_: ",
+       chunked ? "torchtune.modules.loss.LinearCrossEntropyLoss" : plain_loss);
   if (chunked) line("  num_output_chunks: ", m.loss.chunks);
   line("dtype: ", floats ? "fp32" : "bf16",
        "\nenable_activation_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
@@ -258,9 +260,14 @@ class torchtune_importer {
   return out;
 }
 
-constexpr std::string_view plain_loss = "torchtune.modules.loss.CrossEntropyLoss";
-constexpr task_words torchtune_tasks[]{{.task = training_task::finetuning},
-                                       {.task = training_task::dpo, .from = plain_loss, .to = "torchtune.rlhf.loss.DPOLoss", .pairs = 2}};
+constexpr task_words torchtune_tasks[]{
+    {.task = training_task::finetuning},
+    {.task = training_task::dpo, .from = plain_loss, .to = "torchtune.rlhf.loss.DPOLoss", .pairs = 2, .without = {"packed: "}},
+    {.task = training_task::dpo,
+     .from = "torchtune.modules.loss.LinearCrossEntropyLoss",
+     .to = "torchtune.rlhf.loss.DPOLoss",
+     .pairs = 2,
+     .without = {"packed: ", "num_output_chunks: "}}};
 
 }  // namespace
 

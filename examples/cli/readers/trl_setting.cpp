@@ -61,6 +61,8 @@ class trl_importer {
     if (in_.flag("activation_offloading")) note("activation_offloading is not modelled: the memory is too high");
     if (in_.flag("use_liger_kernel") || in_.flag("use_liger_loss") || in_.flag("use_liger"))
       out_.setting.model.loss.how = ballast::head_loss::kind::fused;
+    else if (trl_ && is({"sft"}))
+      read_loss();
     set_attention(take_attention(in_, "attn_implementation", ""), out_);
     if (in_.flag("torch_compile")) out_.time.rates.family = ballast::kernel_family::compiled;
     if (auto const file = in_.word("deepspeed"); file.ends_with(".json")) by.deepspeed = file;
@@ -99,6 +101,16 @@ class trl_importer {
       if (is({"ppo", "online_dpo"}) && answer > 0 && !asked_.sequence)
         out_.setting.sequence = (std::max)(out_.setting.sequence, 512 + answer);
     }
+  }
+
+  /// TRL's SFT computes the loss of 256 tokens at a time, and their logits again in the backward pass.
+  void read_loss() {
+    auto const type = in_.one_of_or("loss_type", "chunked_nll", {"nll", "dft", "chunked_nll"});
+    if (type != "chunked_nll") return;
+    if (!in_.has("loss_type")) note("the loss is judged in chunks of 256 tokens, TRL's default; older versions keep all logits, as nll");
+    auto const& by = out_.setting;
+    out_.setting.model.loss = {.how = ballast::head_loss::kind::chunked,
+                               .chunks = ballast::divide_up(by.sequence * by.micro_batch, std::int64_t{256})};
   }
 
   [[nodiscard]] bool is(std::initializer_list<std::string_view> kinds) const {
@@ -240,6 +252,8 @@ class trl_importer {
   line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\ndtype: ", halves ? "bfloat16" : "float32", "\noptim: adamw_torch_fused");
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   line("use_liger_kernel: ", m.loss.how == ballast::head_loss::kind::fused ? "true" : "false");
+  if (m.loss.how != ballast::head_loss::kind::fused)
+    line("loss_type: ", m.loss.how == ballast::head_loss::kind::chunked ? "chunked_nll" : "nll");
   line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
   if (adapts) line("use_peft: true\nlora_r: ", m.language.rank);
   if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_modules: all-linear");
@@ -252,20 +266,26 @@ class trl_importer {
 
 constexpr task_words trl_tasks[]{
     {.task = training_task::finetuning},
-    {.task = training_task::dpo, .from = "trl sft", .to = "trl dpo", .pairs = 2},
-    {.task = training_task::dpo, .from = "trl sft", .to = "trl dpo --precompute_ref_log_probs true", .pairs = 2},
-    {.task = training_task::orpo, .from = "trl sft", .to = "trl orpo", .pairs = 2},
-    {.task = training_task::cpo, .from = "trl sft", .to = "trl cpo", .pairs = 2},
-    {.task = training_task::kto, .from = "trl sft", .to = "trl kto"},
-    {.task = training_task::reward, .from = "trl sft", .to = "trl reward", .pairs = 2},
+    {.task = training_task::dpo, .from = "trl sft", .to = "trl dpo", .pairs = 2, .without = {"packing ", "loss_type "}},
+    {.task = training_task::dpo,
+     .from = "trl sft",
+     .to = "trl dpo --precompute_ref_log_probs true",
+     .pairs = 2,
+     .without = {"packing ", "loss_type "}},
+    {.task = training_task::orpo, .from = "trl sft", .to = "trl orpo", .pairs = 2, .without = {"packing ", "loss_type "}},
+    {.task = training_task::cpo, .from = "trl sft", .to = "trl cpo", .pairs = 2, .without = {"packing ", "loss_type "}},
+    {.task = training_task::kto, .from = "trl sft", .to = "trl kto", .without = {"packing ", "loss_type "}},
+    {.task = training_task::reward, .from = "trl sft", .to = "trl reward", .pairs = 2, .without = {"packing ", "loss_type "}},
     {.task = training_task::grpo,
      .from = "trl sft \\\n  --max_length",
-     .to = "trl grpo --max_prompt_length 512 --max_completion_length",
-     .answer = 512},
+     .to = "trl grpo --max_completion_length",
+     .answer = 512,
+     .without = {"packing ", "loss_type "}},
     {.task = training_task::grpo,
      .from = "trl sft \\\n  --max_length",
-     .to = "trl grpo --beta 0.04 --max_prompt_length 512 --max_completion_length",
-     .answer = 512}};
+     .to = "trl grpo --beta 0.04 --max_completion_length",
+     .answer = 512,
+     .without = {"packing ", "loss_type "}}};
 
 constexpr std::string_view transformers_keys[]{"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
                                                "learning_rate", "per_gpu_train_batch_size"};
