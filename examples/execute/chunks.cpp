@@ -110,8 +110,8 @@ void train(transformer const& model, numbers const& p, samples const& data, ball
 /// The order in which chunks other than the last ones run backward in ascending order, which lacks gradients.
 std::vector<ballast::chunk_task> ascending(std::uint64_t chunks, std::uint64_t retained) {
   auto out = ballast::retained_tasks(chunks, retained);
-  std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(chunks), out.end(),
-                   [](auto const& a, auto const& b) { return a.chunk < b.chunk; });
+  std::sort(out.begin() + static_cast<std::ptrdiff_t>(chunks), out.end(),
+            [](auto const& a, auto const& b) { return a.chunk != b.chunk ? a.chunk < b.chunk : a.pass < b.pass; });
   return out;
 }
 

@@ -123,8 +123,8 @@ class rank_group {
     std::vector<block> blocks;
     for (auto const& [r, rows] : members) blocks.push_back(taken(ranks[r].at, states[r].attention, rows));
     each_part(members, blocks, [&](std::size_t m, block& keys, std::size_t first, std::size_t last) {
-      auto const& [r, rows] = members[m];
-      each_pair(ranks[r].at, rows, keys, first, last, [&, r = r](std::size_t q, std::size_t head, std::size_t k) {
+      auto const r = members[m].first;
+      each_pair(ranks[r].at, members[m].second, keys, first, last, [&](std::size_t q, std::size_t head, std::size_t k) {
         model_.attend(states[r].attention, q, head, &keys.k[k], &keys.v[k]);
         ++pairs_;
       });
@@ -135,8 +135,8 @@ class rank_group {
     std::vector<block> blocks;
     for (auto const& [r, rows] : members) blocks.push_back(taken(ranks[r].at, states[r].attention, rows));
     each_part(members, blocks, [&](std::size_t m, block& keys, std::size_t first, std::size_t last) {
-      auto const& [r, rows] = members[m];
-      each_pair(ranks[r].at, rows, keys, first, last, [&, r = r](std::size_t q, std::size_t head, std::size_t k) {
+      auto const r = members[m].first;
+      each_pair(ranks[r].at, members[m].second, keys, first, last, [&](std::size_t q, std::size_t head, std::size_t k) {
         auto const at = q * model_.hidden + head * model_.width();
         model_.attend_backward(states[r].attention, q, head, &keys.k[k], &keys.v[k], &d_out[r][at], &d[r].q[at], &keys.dk[k], &keys.dv[k]);
       });
