@@ -182,6 +182,7 @@ class swift_importer {
     if (!quantised.empty() && bits && *bits != 4) in_.refuse("quant_bits", "is not modelled; 4 is");
     if (quantised.empty() && bits) note("quant_bits without quant_method quantises nothing");
     auto const type = in_.word("tuner_type", "lora"), older = in_.word("train_type", type), how = type == "lora" ? older : type;
+    take_saved_modules(in_, out_);
     auto const rank = in_.number_or("lora_rank", 8);
     auto const adapted = how != "full";
     if (how == "llamapro") in_.refuse("tuner_type", "adds layers of its own, which are not modelled");

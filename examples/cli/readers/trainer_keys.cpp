@@ -408,6 +408,12 @@ void ignore_trainer_keys(setting_table& table) {
                 "master_port"});
 }
 
+void take_saved_modules(setting_table& table, imported_setting& out) {
+  for (std::string const key : {"modules_to_save", "lora_modules_to_save", "additional_target"})
+    if (auto const modules = table.list(key); !modules.empty() && modules[0] != "null" && modules[0] != "None")
+      out.notes.push_back(key + ": modules that train whole beside the adapters are not modelled: the memory is too low");
+}
+
 void finish_setting(setting_table const& table, imported_setting& out) {
   out.passed = table.finish(out.framework);
   auto const prefix = table.file() + ": ";

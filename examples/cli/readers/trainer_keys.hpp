@@ -79,4 +79,7 @@ void ignore_trainer_keys(setting_table& table);
 /// Sets `passed`, and lists keys that name files which were not found. Checks the setting. Throws bad_input.
 void finish_setting(setting_table const& table, imported_setting& out);
 
+/// Says that modules which train whole beside the adapters are not counted, where a file names some.
+void take_saved_modules(setting_table& table, imported_setting& out);
+
 }  // namespace ballast_cli

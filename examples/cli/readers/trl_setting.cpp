@@ -119,6 +119,7 @@ class trl_importer {
 
   void read_adapters() {
     auto const four = in_.flag("load_in_4bit") || in_.flag("use_bnb_nested_quant"), eight = in_.flag("load_in_8bit");
+    take_saved_modules(in_, out_);
     auto const rank = in_.number("lora_r", 1, 1 << 16), dim = in_.number("lora_dim", 0, 1 << 16),
                other = in_.number("lora_rank", 1, 1 << 16);
     auto targets = in_.list("lora_target_modules");
