@@ -258,7 +258,7 @@ TEST_CASE("rl_writers: what is written is read as the same setting") {
   for (auto const& [format, core, experts, file] : kinds) {
     auto const& shape = ballast::transformer_preset(experts ? "qwen3-30b-a3b" : "qwen2.5-7b");
     int same = 0;
-    for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
       auto const by = drawn(seed, core, experts);
       if (by.gpus() % by.model.spread.tensor != 0) continue;
       auto const roles = seed % 3 == 0   ? std::vector<imported_role>{}
@@ -298,7 +298,7 @@ TEST_CASE("rl_writers: what is written is read as the same setting") {
       ++same;
     }
     CAPTURE(format.name, core, experts);
-    CHECK(same >= 60);
+    CHECK(same >= 30);
   }
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("setting_writers: from one framework to another, what changes is named
   for (auto const* const from : framework_formats())
     for (auto const* const to : framework_formats()) {
       if (from->write == nullptr || to->write == nullptr) continue;
-      for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
         auto const task = from->tasks.empty() ? training_task::finetuning : from->tasks[seed % from->tasks.size()].task;
         auto const start = drawn(*from, seed, task);
         CAPTURE(from->word, to->word, seed);
