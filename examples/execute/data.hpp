@@ -19,11 +19,6 @@ namespace execute {
 struct samples {
   std::vector<std::int64_t> lengths, learnt;  // tokens of each sample, and those that have a label: all but its prompt
   std::vector<row> tokens;                    // of each sample
-  std::uint64_t pairs(transformer const& model) const {
-    std::uint64_t sum = 0;
-    for (auto const n : lengths) sum += static_cast<std::uint64_t>(n * (n + 1) / 2);
-    return sum * model.heads * model.layers;
-  }
 };
 /// Samples with a long tail, of at most `longest` tokens.
 inline samples draw_samples(std::size_t number, std::int64_t longest, std::size_t vocabulary, std::uint64_t seed) {

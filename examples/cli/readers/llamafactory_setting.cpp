@@ -175,10 +175,11 @@ class llamafactory_importer {
     if (bits && *bits != 4 && *bits != 8) note("quantization_bit is judged as 4");
     if (bits && *bits == 8) note("weights of 8 bits are judged as 16: the memory is too high");
     auto const quantised = (bits && *bits != 8) || stored;
-    if (type == "lora") take_saved_modules(in_, out_);
-    if (type == "lora")
+    if (type == "lora") {
+      take_saved_modules(in_, out_);
       set_adapters(in_.number_or("lora_rank", 8), in_.has("lora_target") ? in_.list("lora_target") : std::vector<std::string>{"all"},
                    quantised, out_);
+    }
     if (type == "oft") {
       note("finetuning_type oft is judged as adapters of rank 8");
       set_adapters(8, {"all"}, quantised, out_);
