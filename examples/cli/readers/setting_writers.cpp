@@ -2,6 +2,7 @@
 #include "readers/setting_writers.hpp"
 
 #include "errors.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/core/error.hpp>
 #include <ballast/cost/layer_set.hpp>
@@ -52,6 +53,12 @@ class difference_list {
 }
 [[nodiscard]] std::string trained_parts_in_words(ballast::trainable const& of) {
   return of.what == ballast::trained::all ? "all" : ballast::detail::trained_in_words(of).substr(6);
+}
+/// The other models beside the first: not what its adapters train whole.
+[[nodiscard]] std::vector<imported_role> models_beside(imported_setting const& of) {
+  auto out = of.roles;
+  std::erase_if(out, [](auto const& role) { return role.role.starts_with(trained_copy); });
+  return out;
 }
 [[nodiscard]] std::string roles_in_words(imported_setting const& of) {
   std::string out;
@@ -219,7 +226,8 @@ void leave_out(std::string& text, std::string_view key) {
     by.sequence -= words.answer;
     not_said.push_back(sentence("how much of a sequence is the answer: ", words.answer, " tokens are assumed"));
   }
-  auto exported = to.write_roles != nullptr && !of.roles.empty() ? to.write_roles(of.model, by, of.roles) : to.write(of.model, by);
+  auto const beside = models_beside(of);
+  auto exported = to.write_roles != nullptr && !beside.empty() ? to.write_roles(of.model, by, beside) : to.write(of.model, by);
   auto& text = out.written.text = std::move(exported.text);
   if (words.from.empty())
     text.insert(0, words.to);
@@ -254,7 +262,7 @@ void leave_out(std::string& text, std::string_view key) {
 /// Trainings without further models are written for each other; of all others the file would be of another kind.
 void require_task(framework_format const& to, imported_setting const& of) {
   using enum training_task;
-  auto const plain = of.roles.empty() && (of.task == unsaid || of.task == pretraining || of.task == finetuning);
+  auto const plain = models_beside(of).empty() && (of.task == unsaid || of.task == pretraining || of.task == finetuning);
   auto const has = [&](framework_format const& format) {
     return std::any_of(format.tasks.begin(), format.tasks.end(), [&](auto const& words) { return words.task == of.task; });
   };
