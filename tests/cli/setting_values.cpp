@@ -67,7 +67,9 @@ TEST_CASE("setting_values: Megatron-LM's words are those of its keys") {
   CHECK(refused(megatron + "--bf16 --fp16", "a.sh") == "a.sh:1: fp16 without a value is on beside bf16, of which only one may be");
   auto const defers = [](std::string const& more) { return megatron + "--bf16 --defer-embedding-wgrad-compute " + more; };
   CHECK(says(refused(defers(""), "a.sh"), "needs a pipeline of several stages"));
-  CHECK(has_note(read(defers("--pipeline-model-parallel-size 2"), "a.sh"), "the memory is too low"));
+  CHECK(read(defers("--pipeline-model-parallel-size 2 --wgrad-deferral-limit 2"), "a.sh").setting.model.kernels.deferred == 2);
+  CHECK(
+      says(refused(defers("--pipeline-model-parallel-size 2 --no-gradient-accumulation-fusion"), "a.sh"), "gradient_accumulation_fusion"));
   // in documents 8 bits may be off
   std::string const document = "tensor_model_parallel_size: 1\nseq_length: 64\nmicro_batch_size: 1\nbf16: true\nhidden_size: 4096\n";
   CHECK(!read(document + "fp8: false\n").setting.model.kernels.fp8);

@@ -153,7 +153,6 @@ void ignore_megatron_keys(setting_table& in) {
              "record_memory_history",
              "memory_snapshot_path",
              "distrib_optim_*",
-             "wgrad_deferral_limit",
              "use_pytorch_profiler",
              "enable_experimental",
              "calculate_per_token_loss",

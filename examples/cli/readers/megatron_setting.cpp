@@ -383,10 +383,6 @@ class megatron_importer {
   void read_others() {
     read_overlap();
     read_graphs();
-    if (in_.flag("defer_embedding_wgrad_compute")) {
-      if (out_.setting.pipeline.stages == 1) in_.refuse("defer_embedding_wgrad_compute", "needs a pipeline of several stages");
-      note("defer_embedding_wgrad_compute keeps inputs and gradients of the head for later, which is not modelled: the memory is too low");
-    }
     if (in_.number_or("tensor_parallel_num_weight_shards", 1) > 1 || in_.number_or("gtp_weight_remat_size", 1) > 1)
       note("weights that are sharded further are not modelled: the memory is too high");
     if (auto const levels = in_.list("hierarchical_context_parallel_sizes"); !levels.empty())

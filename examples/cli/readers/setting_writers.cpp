@@ -82,6 +82,7 @@ void compare_kernels(imported_setting const& of, imported_setting const& back, d
   list.flag("hidden exchanges of experts", a.expert_overlap, b.expert_overlap);
   for (auto* const k : {&a, &b}) {
     if (mine.language.what != ballast::trained::low_rank) k->adapter_value = 2;
+    if (of.setting.pipeline.stages == 1) k->deferred = 0;
     k->fp8 = k->hidden_dropout = k->attention_dropout = k->flash = k->grouped_gemm = k->tensor_overlap = k->expert_overlap = false;
     k->stream_pools = k->kept_copies = k->offload_all = false;  // of the states, as their memory says
     k->local_gradient = 0;
