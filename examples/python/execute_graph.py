@@ -76,9 +76,9 @@ class Step:
         fx, parameters, buffers, trained = self.traced
         self.parameters, self.buffers = parameters, buffers
         output = next(n for n in fx.nodes if n.op == "output").args[0]
-        names = {node: [None if t is None else exporter.tensors[t]["name"] for t in of] for node, of in exporter.of_node.items()}
-        self.tensor_of = {node: of[0] for node, of in names.items() if len(of) == 1}  # of nodes that stand for one tensor
-        self.tensors_of = names
+        name_of = {None: None, **{i: t["name"] for i, t in enumerate(exporter.tensors)}}
+        self.tensors_of = {node: [name_of[t] for t in of] for node, of in exporter.of_node.items()}
+        self.tensor_of = {node: of[0] for node, of in self.tensors_of.items() if len(of) == 1}
         self.loss = self.tensor_of[output[0]]
         self.calls = {n.name: n for n in fx.nodes if n.op == "call_function" and not is_item(n)}
         self.constants = {n.name: getattr(fx.owning_module, n.target) for n in fx.nodes if n.op == "get_attr"}
@@ -129,9 +129,10 @@ class Step:
             if name.startswith("update "):
                 p = name[len("update ") :]
                 state = env[f"{p} state"]
-                adam([env[p]], [env[at[self.gradient_of[p]]]], [state[0]], [state[1]], [], [torch.tensor(0.0)], foreach=False,
-                     amsgrad=False, beta1=betas[0], beta2=betas[1], lr=lr, weight_decay=0.0, eps=eps, maximize=False)  # fmt: skip
-                del state
+                numbers = {"beta1": betas[0], "beta2": betas[1], "lr": lr, "eps": eps, "weight_decay": 0.0}
+                lists = [env[p]], [env[at[self.gradient_of[p]]]], [state[0]], [state[1]], [], [torch.tensor(0.0)]
+                adam(*lists, foreach=False, amsgrad=False, maximize=False, **numbers)
+                del lists, state
             else:
                 node = self.calls[name.removesuffix(" (again)")]
                 args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: env[at[self.tensor_of[n]]])
@@ -170,7 +171,8 @@ def instances(step, order, dropped):
 
     before = {}  # of what runs again, the operator that waits for it
     for v, name in enumerate(program):
-        open_ones = [] if is_forward(name) else [maker[t] for t in step.operators[name]["inputs"] if step.memory_of(t) in dropped]
+        late = [] if is_forward(name) else [t for t in step.operators[name]["inputs"] if step.memory_of(t) in dropped]
+        open_ones = [maker[t] for t in late]
         while open_ones:
             at = open_ones.pop()
             if at not in before:

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -156,7 +157,7 @@ TEST_CASE("schedulers: hbp plans the samples of all batches, in full steps of on
   auto const on = scheduling_of(data, 32, 8192, 512);
   auto const by = ballast_cli::schedulers_named("--methods", "hbp").front();
   auto const steps = by.epoch(data, on);
-  std::size_t full = 0;
+  std::size_t full = 0, balanced = 0;
   std::int64_t time = 0;
   for (auto const& step : steps) {
     auto const& plan = step.plan.shards;
@@ -165,12 +166,18 @@ TEST_CASE("schedulers: hbp plans the samples of all batches, in full steps of on
     for (auto const i : step.samples) tokens += data[static_cast<std::size_t>(i)];
     full += tokens > 32 * 8192 * 9 / 10;
     time += time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
+    std::vector<std::int64_t> squares(plan.ranks(), 0);  // the work of attention
+    for (std::size_t r = 0; r < plan.ranks(); ++r)
+      for (auto const& p : plan(r, 0)) squares[r] += data[static_cast<std::size_t>(step.samples[p.sample])] * (p.end - p.begin);
+    auto const most = *std::max_element(squares.begin(), squares.end());
+    balanced += std::accumulate(squares.begin(), squares.end(), std::int64_t{0}) > most * 32 * 9 / 10;
     std::size_t alone = 0, shared = 0;
     for (auto const& p : plan.pieces)
       (p.begin == 0 && p.end == data[static_cast<std::size_t>(step.samples[p.sample])] ? alone : shared) += 1;
     CHECK((alone == 0 || shared == 0));
   }
   CHECK(full + 4 >= steps.size());
+  CHECK(balanced + 4 >= steps.size());
   CHECK(steps.size() > 60);
   auto const whole = shard_bounds(data, on.options, on.cost).lower();
   CAPTURE(time, whole);

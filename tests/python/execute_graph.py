@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executes planned training steps of a small transformer: bytes, and weights bit by bit. Run by scripts/test-python; $BALLAST is the program."""
+"""Executes planned steps of a small transformer: bytes, and weights bit by bit. Run by scripts/test-python.
+
+$BALLAST is the program.
+"""
 
 import copy
 import json
@@ -41,7 +44,8 @@ def plan_of(step, *options):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "step.json")
         write_graph(step.graph, path)
-        done = subprocess.run([os.environ["BALLAST"], "order", path, "--json", *options], capture_output=True, text=True)
+        command = [os.environ["BALLAST"], "order", path, "--json", *options]
+        done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
     return json.loads(done.stdout)
@@ -83,7 +87,8 @@ class ExecutedSteps(unittest.TestCase):
             plan = plan_of(step)
             program = step.run({"order": [o["name"] for o in step.graph["operators"]]})
             planned = step.run(plan)
-            print(f"{layers} x {width}: {plan['orders'][0]['peak']:,} -> {plan['peak']:,} bytes, measured {program.peak:,} -> {planned.peak:,}")
+            print(f"{layers} x {width}: {plan['orders'][0]['peak']:,} -> {plan['peak']:,} bytes", end=", ")
+            print(f"measured {program.peak:,} -> {planned.peak:,}")
             self.assertEqual(program.peak, plan["orders"][0]["peak"])
             self.assertEqual(planned.peak, plan["peak"])
             self.check_same(program, planned)
@@ -96,7 +101,8 @@ class ExecutedSteps(unittest.TestCase):
             plan = plan_of(step, "--budget", str(budget))
             result = step.run(plan)
             again = plan["recompute"]["again"]
-            print(f"budget {budget:,}: {len(again)} operators again, {plan['recompute']['peak']:,} bytes, measured {result.peak:,}")
+            print(f"budget {budget:,}: {len(again)} operators again", end=", ")
+            print(f"{plan['recompute']['peak']:,} bytes, measured {result.peak:,}")
             self.assertGreater(len(again), 0)
             self.assertLessEqual(result.peak, budget)
             self.assertEqual(result.peak, plan["recompute"]["peak"])
