@@ -228,7 +228,7 @@ constexpr std::string_view number_keys[]{"train_iters",  "train_samples",       
     if (word == other) return true;
   return word.find_first_of("$`{}<>[](),?*/+% ") != word.npos;
 }
-[[nodiscard]] bool is_number(std::string word) {
+[[nodiscard]] bool reads_as_number(std::string word) {
   std::erase(word, '_');
   double value = 0;
   auto const [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -237,7 +237,7 @@ constexpr std::string_view number_keys[]{"train_iters",  "train_samples",       
 /// Refuses a word where every framework has a number.
 void require_numbers(setting_table const& table) {
   for (auto const& entry : table.entries()) {
-    if (entry.words.size() != 1 || is_none(entry) || stands_for_number(entry.words[0]) || is_number(entry.words[0])) continue;
+    if (entry.words.size() != 1 || is_none(entry) || stands_for_number(entry.words[0]) || reads_as_number(entry.words[0])) continue;
     auto const name = std::string_view(entry.key).substr(entry.key.rfind('.') + 1);
     if (std::find(std::begin(number_keys), std::end(number_keys), name) != std::end(number_keys))
       table.refuse(entry.key, "must be a number");
