@@ -255,9 +255,9 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"levels f --max-length 16 --gpus 1 --table t --head-loss fused", "--head-loss excludes --table\n"},
       {"check run.sh --oversize truncate", "--oversize: is for files of lengths behind the setting, and there are none\n"},
       {"check run.sh --columns 1", "--columns: is for files of lengths behind the setting, and there are none\n"},
-      {"check run.sh --capacity 9", "--capacity: is for packings, and run.sh is read as a setting of a framework\n"},
+      {"check run.sh --capacity 9", "--capacity: is for packings, steps and shards, and run.sh is read as a setting of a framework\n"},
       {"check f", "--capacity is required for a packing: the tokens that a pack holds\n"},
-      {"check f f --capacity 9 --gpus 8", "--gpus: is for settings of frameworks, and f is a packing\n"},
+      {"check f f --capacity 9 --gpus 8", "--gpus: is for settings of frameworks and shards, and f is a packing\n"},
       {"check run.sh --write megatrom", "--write megatrom: expected one of megatron, "},
       {"check run.sh --framework fsdp", "--framework fsdp: expected one of megatron, "},
   };

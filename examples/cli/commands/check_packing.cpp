@@ -11,7 +11,6 @@
 #include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/packing.hpp"
-#include "report/replace.hpp"
 
 #include <ballast/core/hash.hpp>
 #include <ballast/core/math.hpp>
@@ -26,6 +25,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ballast_cli {
@@ -35,7 +35,7 @@ namespace {
 constexpr auto too_few = "check takes the packing, then the lengths it packs";
 
 /// Takes the packing off the front of the files; what is left are the lengths.
-[[nodiscard]] plan_in_folder read_packing(std::vector<std::string>& files) {
+[[nodiscard]] plan_in_folder read_packing(std::string_view first, std::vector<std::string>& files) {
   std::error_code error;
   if (std::filesystem::is_directory(files.front(), error)) {
     auto plan = read_plan_folder(files.front());
@@ -43,20 +43,16 @@ constexpr auto too_few = "check takes the packing, then the lengths it packs";
     if (files.empty()) throw bad_input(too_few);
     return plan;
   }
-  if (auto const aside = set_aside_beside(files.front()))
-    throw bad_input(files.front() + ": is missing; an interrupted run left it as " + *aside + ", which the next --out " + files.front() +
-                    " brings back");
-  file_bytes const first(files.front());
-  auto const arrays = is_npy(first.view());
+  auto const arrays = is_npy(first);
   if (files.size() < (arrays ? 3U : 2U))
     throw bad_input(arrays ? "check takes OFFSETS MEMBERS FILE...: two arrays of the packing, then the lengths it packs" : too_few);
   plan_in_folder plan;
   auto& packs = plan.steps.packs;
   if (arrays) {
     file_bytes const members(files[1]);
-    packs = {read_indices(first.view(), shown_name(files[0])), read_indices(members.view(), shown_name(files[1]))};
+    packs = {read_indices(first, shown_name(files[0])), read_indices(members.view(), shown_name(files[1]))};
   } else {
-    packs = read_index_lists(first.view(), shown_name(files[0]));
+    packs = read_index_lists(first, shown_name(files[0]));
   }
   plan.hash = ballast::hash(packs);
   files.erase(files.begin(), files.begin() + (arrays ? 2 : 1));
@@ -135,12 +131,12 @@ void check_measures(check_arguments const& arguments, plan_in_folder const& plan
 
 }  // namespace
 
-void check_packing(check_arguments const& arguments) {
+void check_packing(check_arguments const& arguments, std::string_view text) {
   stopwatch watch;
   auto o = arguments.limits.options;
   auto lengths_of = arguments.input;
   auto const name = shown_name(lengths_of.files.front());
-  auto const plan = read_packing(lengths_of.files);
+  auto const plan = read_packing(text, lengths_of.files);
   auto const& packs = plan.steps.packs;
   if (o.sample_multiple == 1) o.sample_multiple = plan.multiple;
   if (o.max_samples == 0) o.max_samples = plan.max_items;
@@ -188,19 +184,6 @@ void check_packing(check_arguments const& arguments) {
   json[padded ? "fewest_padded" : "best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};
   json["seconds"] = {{"read", read_seconds}, {"check", watch.lap()}};
   print_json(json);
-}
-
-bool is_packing(std::string const& file, bool has_capacity) {
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error) || set_aside_beside(file)) return true;
-  if (file == "-") return has_capacity;  // which is read once
-  file_bytes const bytes(file);
-  auto const text = bytes.view();
-  if (is_npy(text)) return true;
-  if (is_gzip(text)) return has_capacity;
-  auto const is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  auto const first = text.find_first_not_of(" \t\r\n[");  // a section of TOML opens a bracket, too
-  return first == text.npos || is_digit(text[first]) || (text[first] == '-' && first + 1 < text.size() && is_digit(text[first + 1]));
 }
 
 }  // namespace ballast_cli

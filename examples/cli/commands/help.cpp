@@ -27,7 +27,7 @@ struct option_kind {
 
 constexpr option_kind option_kinds[] = {
     // of a command first; where an option is not here it is a count among the limits
-    {"check --capacity", "N[,N]", about_limits, "none, which a packing needs,"},
+    {"check --capacity", "N[,N]", about_limits, "none, which packings, steps and shards need,"},
     {"layout --capacity", "BYTES", about_limits},
     {"pack --out", "DIR", about_output},
     {"plan --out", "DIR", about_output},
