@@ -51,7 +51,7 @@ void check_shards(check_arguments const& arguments, std::string_view text) {
   shared.batch = arguments.batch != 0 ? arguments.batch : ballast::divide_up(std::uint64_t{all.size()}, std::uint64_t{plan.size()});
   auto const planned = (std::min)(std::uint64_t{all.size()}, shared.batch * plan.size());
   auto const model = modelled_cluster(shared.cluster, shared.capacity);
-  auto on = scheduling_of(shared, model, all);
+  auto on = scheduling_of(shared, model, shared.capacity, all);
   on.planned = planned;
   batch_bounds bounds(on);
   auto const row = judge(name, plan, all, shared.batch, plan.size(), on, bounds);
