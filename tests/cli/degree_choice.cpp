@@ -183,7 +183,8 @@ TEST_CASE("plan --within: durations as people write them", "[cli]") {
                                                  {"2d", 48},     {"2 days", 48},   {"1d12h", 36},    {"1h30m", 1.5},
                                                  {"3600s", 1},   {"1hour", 1},     {"0h45min", 0.75}};
   for (auto const& [text, expected] : same) CHECK(std::fabs(hours(text) - expected) < 1e-9);
-  for (auto const* const text : {"3", "h", "1h2d", "1h1h", "1e3h", "0h", "1x", "1h30", "1..5h", ""}) {
+  for (auto const* const text :
+       {"3", "h", "1h2d", "1h1h", "1e3h", "0h", "1x", "1h30", "1..5h", "", "1h90min", "1h60m", "1d24h", "1min60s"}) {
     auto const o = in.ballast(std::string("plan f --capacity 8192 --gpus auto --global-batch 1 --within \"") + text + "\"");
     CAPTURE(text, o.err);
     CHECK(o.code == 2);
@@ -206,6 +207,7 @@ TEST_CASE("plan --gpus: what it does not take, and what does not fit", "[cli]") 
       {"--capacity 8192 --gpus auto:9..8 --global-batch 8", "--gpus auto:9..8: expected a number, auto, or auto:FEWEST..MOST"},
       {"--capacity 8192 --gpus auto:9..15 --global-batch 8", "--gpus auto:9..15: has no multiple of a node of 8 GPUs, and no power of two"},
       {"--capacity 8192 --gpus auto --global-batch 8 --within 3", "--within 3: expected a time, as in 36h, 90min, 1h30min, 1.5h or 3d"},
+      {"--capacity 8192 --gpus auto --global-batch 8 --within 1h90min", "--within 1h90min: min must be below 60 behind a larger unit"},
       {"--capacity 8192 --gpus 8 --within 3h", "--within: --gpus auto chooses the number of GPUs for it, and --gpus 8 gives one"},
       {"--capacity 8192 --gpus auto --levels auto", "--gpus auto: not with --levels, which are planned for a number of GPUs"},
       {"--capacity 8192 --gpus 8 --layers f", "--layers: --gpus needs a --model"},

@@ -76,7 +76,7 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
       for (std::uint64_t seed = 0; seed < 6000; ++seed) {
         auto by = drawn_core_setting(seed, model);
         by.model.framework = ballast::framework_named(framework.hugging_face ? "eager" : "megatron");
-        if (!framework.hugging_face) by.model.kernels = drawn_core_kernels(seed, by.model);
+        if (!framework.hugging_face) by.model.kernels = drawn_core_kernels(seed, by);
         if (framework.hugging_face && by.model.optimizer.name == "adam-fp32") by.model.kernels.value = 4;
         if (!framework.hugging_face && model.experts > 0) by.model.expert_tensor = by.model.spread.tensor > 1 && seed % 2 == 0 ? 2 : 1;
         if (framework.write == titan) {

@@ -286,13 +286,4 @@ TEST_CASE("hf_settings: lists of maps in YAML") {
   CHECK(of.passed.unknown == std::vector<std::string>{"new_things.0.a", "new_things.0.b", "new_things.1.a", "new_things"});
 }
 
-TEST_CASE("hf_settings: modules that train whole beside adapters are said to be missing") {
-  std::string const axolotl = "base_model: m\nsequence_len: 64\nmicro_batch_size: 1\nbf16: true\nadapter: lora\n";
-  CHECK(has_note(yaml(axolotl + "lora_modules_to_save: [embed_tokens, lm_head]\n"), "the memory is too low"));
-  CHECK(!has_note(yaml(axolotl), "modules that train whole"));
-  CHECK(has_note(yaml("model_name_or_path: a/b\nstage: sft\ndo_train: true\nfinetuning_type: lora\ncutoff_len: 64\nbf16: true\n"
-                      "per_device_train_batch_size: 1\nadditional_target: embed_tokens,lm_head\n"),
-                 "modules that train whole"));
-}
-
 }  // namespace test_cli_hf_settings

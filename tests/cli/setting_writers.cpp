@@ -58,7 +58,7 @@ imported_setting drawn(framework_format const& format, std::uint64_t seed, train
   } else {
     by = ballast_test::drawn_core_setting(seed, of.model);
     m.framework = ballast::framework_named(on_core(format) ? "megatron" : "eager");
-    if (on_core(format)) m.kernels = ballast_test::drawn_core_kernels(seed, m);
+    if (on_core(format)) m.kernels = ballast_test::drawn_core_kernels(seed, by);
     if (format.word == "torchtitan") {
       m.kernels.stream_pools = true;
       m.loss.how = m.spread.tensor > 1 ? ballast::head_loss::kind::parallel : ballast::head_loss::kind::plain;

@@ -74,7 +74,8 @@ struct draws {
 }
 
 /// Kernels as Megatron-LM's flags and those of ms-swift can say them.
-[[nodiscard]] inline ballast::kernel_setting drawn_core_kernels(std::uint64_t seed, ballast::model_setting const& by) {
+[[nodiscard]] inline ballast::kernel_setting drawn_core_kernels(std::uint64_t seed, ballast::training_setting const& of) {
+  auto const& by = of.model;
   draws draw{seed, 7};
   ballast::kernel_setting k;
   auto const stored = by.attention == ballast::attention_kernel::stored_scores;
@@ -84,7 +85,8 @@ struct draws {
   for (auto* const flag : {&k.hidden_dropout, &k.attention_dropout, &k.fused_activation, &k.fp8, &k.grouped_gemm, &k.tensor_overlap,
                            &k.expert_overlap, &k.dummy_gradients, &k.loader_mask})
     *flag = draw(2) == 0;
-  k.deferred = draw(2) * 3;
+  auto const defers = draw(2) == 1;
+  k.deferred = defers && k.dummy_gradients && of.pipeline.stages > 1 ? 3 : 0;
   if (by.spread.zero > 0 && by.spread.data % 2 == 0) k.instances = 1 + draw(2);
   k.moved.bits = static_cast<std::uint8_t>(draw(4) == 0 ? draw(128) : 0);
   if (by.optimizer.name == "adam-fp32") k.value = 4;

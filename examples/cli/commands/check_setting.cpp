@@ -57,6 +57,24 @@ namespace {
   return known_model{known.language, known.images || !known.no_images.empty()};
 }
 
+/// What the framework itself can be told, where that is less than all degrees: trainers in PyTorch, many of them without pipelines.
+[[nodiscard]] std::optional<written_space> own_space(imported_setting const& given) {
+  if (given.setting.model.framework.count == ballast::tensor_count::megatron) return std::nullopt;
+  auto plain = given;  // degrees are the same for all kinds of training
+  plain.task = training_task::unsaid;
+  plain.roles.clear();
+  auto out = std::optional(written_space{.of = given, .other = false, .space = {}});
+  out->space.stages = {1};
+  for (auto const* const format : framework_formats())
+    if (format->name == given.framework && format->write != nullptr) {
+      out = space_of(*format, plain);
+      if (out->other) return std::nullopt;
+      out->of = given;
+      break;
+    }
+  return out;
+}
+
 /// With a framework to write for, many of the fastest settings: not all can be said there.
 [[nodiscard]] judged_setting judge_file(check_arguments const& arguments, framework_format const* write,
                                         std::optional<written_space>& space) {
@@ -99,7 +117,8 @@ namespace {
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
   if (write != nullptr) space = space_of(*write, given);
-  auto const* const as = space ? &*space : nullptr;
+  auto const own = write != nullptr ? std::nullopt : own_space(given);
+  auto const* const as = space ? &*space : own ? &*own : nullptr;
   if (arguments.input.files.size() == 1) {
     auto const full = full_step_of(by);
     return finished(judge(std::move(given), arguments.on, full.steps, full.packs, keep, as));

@@ -105,7 +105,7 @@ struct memory_arguments {
               counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + a.on.device + "), " +
               counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(by.sequence)) +
               " tokens in a micro-batch" + images_in_words(model, by) + ".\n" + ballast_cli::in_words(by.model, {}) + "\n" +
-              parts_table(of.stages) + "\n";
+              parts_table(of.stages, by.model) + "\n";
   if (auto const without = model_named(a.on.model).no_images; !without.empty())
     text += "Note: " + without + "; the language model alone is counted.\n";
   auto const stage = std::to_string(&most - of.stages.data());

@@ -124,6 +124,9 @@ struct plan_options {
     if (digits == at || found == std::end(units)) throw refuse();
     auto const value = decimal(option, text.substr(at, digits - at));
     if (!(value >= 0 && value <= 1e6)) throw refuse();
+    if (at > 0 && value * found->ms >= (found - 1)->ms)
+      throw bad_input(option + " " + printable(text) + ":" + name + "must be below " + (found->ms == 3.6e6 ? "24" : "60") +
+                      " behind a larger unit");
     sum += value * found->ms;
     next = found + 1;
     at = (std::min)(text.find_first_not_of(' ', end), text.size());

@@ -5,6 +5,7 @@
 #include "planning/model_plan.hpp"
 #include "planning/model_setting.hpp"
 #include "planning/stage_plan.hpp"
+#include "readers/trainer_keys.hpp"
 #include "report/memory_parts.hpp"
 #include "report/output.hpp"
 #include "report/time_parts.hpp"
@@ -13,6 +14,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/judge_setting.hpp>
+#include <ballast/plan/memory_of.hpp>
 #include <ballast/plan/search_degrees.hpp>
 
 #include <nlohmann/json.hpp>
@@ -71,13 +73,18 @@ namespace {
   return out;
 }
 
-/// The states of the other models on the device that has most of them.
+/// The states of the other models, and of copies that train, on the device that has most of them.
 [[nodiscard]] std::vector<role_memory> memory_of_roles(imported_setting const& given) {
   std::vector<role_memory> out;
   for (auto const& role : given.roles) {
     auto by = role.of.setting;
     by.pipeline.memory = std::int64_t{1} << 50;
     std::int64_t most = 0;
+    if (role.role.starts_with(trained_copy)) {  // with what is gathered or sent beside the states
+      for (auto const& stage : ballast::memory_of(role.of.model, by)) most = (std::max)(most, stage.states + stage.gathered);
+      out.push_back({.role = role.role, .bytes = most, .resident = role.resident});
+      continue;
+    }
     for (auto const& stage : judge_setting(role.of.model, by, ballast::cluster{}).memory) most = (std::max)(most, stage.state);
     out.push_back({.role = role.role, .bytes = most, .resident = role.resident});
   }
@@ -87,7 +94,8 @@ namespace {
 [[nodiscard]] std::string roles_in_words(judged_setting const& of) {
   std::string text;
   for (auto const& role : of.roles)
-    text += "The " + role.role + " model takes " + many_bytes(role.bytes) + " of a device" +
+    text += "The " + role.role + (role.role.starts_with(trained_copy) ? " takes " : " model takes ") + many_bytes(role.bytes) +
+            " of a device" +
             (role.resident ? " all the time, which the budget here is without.\n"
                            : " while it runs, and nothing while the first model trains.\n");
   return text;
@@ -140,11 +148,14 @@ namespace {
 }
 
 [[nodiscard]] std::string best_in_words(judged_setting const& of) {
-  if (of.best.ranked.empty()) return "No setting of " + grouped(of.best.settings) + " with other degrees fits.\n";
+  if (of.best.ranked.empty())
+    return "No setting of " + grouped(of.best.settings) +
+           (of.sayable ? " that " + of.given.framework + " can say" : " with other degrees") + " fits.\n";
   auto const& setting = of.best.ranked.front().setting;
   auto const& spread = setting.model.spread;
   auto const step = duration(ms_of(of.best.ranked.front().step)) + " a step of equal micro-batches";
-  auto text = "Of " + grouped(of.best.settings) + " settings with all degrees, ";
+  auto text = "Of " + grouped(of.best.settings) +
+              (of.sayable ? " settings that " + of.given.framework + " can say, " : std::string(" settings with all degrees, "));
   if (of.is_best) return text + "none is faster than these degrees, which take " + step + ".\n";
   text += "the fastest takes " + step + ": " + counted(setting.pipeline.stages, "stage");
   if (setting.chunks() > 1) text += " of " + counted(setting.chunks(), "chunk");
@@ -190,6 +201,7 @@ judged_setting judge(imported_setting given, model_on_device const& devices, bal
                      .better = {},
                      .best = {},
                      .is_best = false,
+                     .sayable = as != nullptr,
                      .mfu = on.mfu};
   out.roles = memory_of_roles(out.given);
   auto& memory = out.given.setting.pipeline.memory;
@@ -309,7 +321,7 @@ std::string in_words(judged_setting const& of) {
   std::vector<stage_line> lines;
   for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));
   text += stage_table(lines, "memory at its peak    of which states") + "\n";
-  if (!of.parts.empty()) text += parts_table(of.parts) + "\n";
+  if (!of.parts.empty()) text += parts_table(of.parts, by.model) + "\n";
   text += roles_in_words(of) + fit_in_words(of) + "\n" + doubt_in_words(of);
   auto const by_kernels = in_words(of.time);
   text += (by_kernels.empty() ? "" : "\n" + by_kernels + "\n") + share_in_words(of) + "\n" + better_in_words(of) + best_in_words(of);
@@ -355,7 +367,7 @@ report_data on_page(judged_setting const& of, std::string const& command) {
   page.notes.push_back(again_in_words(by.recompute) + ". " + in_words(by.model, hidden_of(of)));
   for (auto const& sentence : {share_in_words(of), better_in_words(of), best_in_words(of)}) page.notes.push_back(sentence);
   for (auto const& note : of.given.notes) page.notes.push_back("Note: " + note + ".");
-  page.splits = {on_page(of.time, of.mfu ? device_in_words(of.device, *of.mfu) : std::string()), on_page(of.parts)};
+  page.splits = {on_page(of.time, of.mfu ? device_in_words(of.device, *of.mfu) : std::string()), on_page(of.parts, by.model)};
   return out;
 }
 

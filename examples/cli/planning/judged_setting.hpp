@@ -42,6 +42,7 @@ struct judged_setting {
   ballast::searched_settings
       best;              ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
   bool is_best = false;  ///< whether `best` has the given degrees, as the search found nothing faster
+  bool sayable = false;  ///< whether `best` is of what a framework's files can say
   std::optional<double> mfu = {};  ///< share of the device's peak in all times but `time`; none: kernels are timed
 };
 

@@ -188,7 +188,7 @@ class automodel_importer {
     auto const gpus = data && !asked_.gpus ? *data * degrees : gpus_of(in_, asked_);
     spread.data = ranks_of(in_, gpus, degrees, "tp_size x cp_size x pp_size") * spread.context;
     spread.sequence_parallel = spread.tensor > 1 && in_.flag("distributed.sequence_parallel");
-    auto const strategy = in_.word("distributed.strategy", "fsdp2");
+    auto const strategy = in_.one_of("distributed.strategy", {"fsdp2", "megatron_fsdp", "ddp"});
     set_fsdp(out_);
     auto const target = in_.word("distributed._target_");
     if (strategy == "ddp" || target.find("DDP") != target.npos) spread.zero = 0;
@@ -206,7 +206,8 @@ class automodel_importer {
     if (out_.model.experts > 0) {
       m.expert = experts;
       m.expert_tensor = 1;
-      if (in_.word("model.backend.dispatcher") == "deepep") out_.time.dispatcher = ballast::token_dispatcher::once;
+      auto const dispatcher = in_.word_near("model.backend.dispatcher", "", {"torch", "deepep", "hybridep", "uccl_ep", "mok"});
+      if (dispatcher == "deepep") out_.time.dispatcher = ballast::token_dispatcher::once;
     } else if (experts > 1) {
       note("ep_size changes nothing: the model has no experts");
     }
@@ -236,13 +237,20 @@ class automodel_importer {
     out_.setting.recompute.what = whole || older ? uniform : how == "selective" ? products : none;
   }
 
+  /// A format of PyTorch, with or without its module.
+  [[nodiscard]] std::string format_of(std::string const& key, std::string const& otherwise) {
+    auto const given = in_.word(key, otherwise);
+    auto const name = given.starts_with("torch.") ? given.substr(6) : given;
+    in_.require_word(key, name, {"bf16", "bfloat16", "float16", "half", "float32", "float", "auto"});
+    return name == "float" ? "float32" : name;
+  }
+
   void read_states() {
     auto& m = out_.setting.model;
-    auto const dtype = in_.word("model.torch_dtype", in_.word("model.dtype", "bf16"));
-    auto const floats = dtype.find("32") != dtype.npos;
+    auto const floats = format_of("model.torch_dtype", format_of("model.dtype", "bf16")).ends_with("float32");
     m.optimizer = ballast::optimizer_named(floats ? "adam-fp32" : "adam-bf16");
-    auto const policy = in_.word("distributed.mp_policy.param_dtype", "bfloat16");  // of FSDP2, whatever it stores
-    if (m.spread.zero == 0 ? floats : policy.find("32") != policy.npos) m.kernels.value = 4;
+    auto const policy = format_of("distributed.mp_policy.param_dtype", "bfloat16");  // of FSDP2, whatever it stores
+    if (m.spread.zero == 0 ? floats : policy.ends_with("float32")) m.kernels.value = 4;
     if (floats && m.kernels.local_gradient > 0) m.kernels.local_gradient = 4;
     set_torch_optimizer(in_, "optimizer._target_", "optimizer.", out_);
     read_loss();

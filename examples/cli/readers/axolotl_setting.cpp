@@ -43,6 +43,7 @@ class axolotl_importer {
     by.optimizer_key = "optimizer";
     by.optimizer = take_optimizer(in_, "optimizer", "adamw_torch_fused");
     set_states(in_, asked_, by, out_);
+    take_saved_modules(in_, out_);
     out_.details.packing = in_.flag("sample_packing");
     take_learning_rate(in_, {"learning_rate"}, out_);
     read_preferences();
@@ -70,7 +71,6 @@ class axolotl_importer {
     auto const adapter = in_.word_near("adapter", "none", {"lora", "qlora", "llama-adapter", "none"});
     auto const four = in_.flag("load_in_4bit"), eight = in_.flag("load_in_8bit");
     auto const gptq = in_.flag("gptq");
-    take_saved_modules(in_, out_);
     auto const rank = in_.number_or("lora_r", 8);
     auto targets = in_.list("lora_target_modules");
     if (in_.flag("lora_target_linear")) targets = {"all"};

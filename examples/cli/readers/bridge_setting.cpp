@@ -61,6 +61,8 @@ void translate_shape(setting_table& keys) {
     auto const known = entry.words.size() == 1;
     if (entry.key == "normalization" && known && entry.words[0] == "rmsnorm") entry.words[0] = "RMSNorm";
     if (entry.key == "normalization" && known && entry.words[0].starts_with("layernorm")) entry.words[0] = "LayerNorm";
+    if (entry.key == "position_embedding_type" && is("position_embedding_type", {"alibi", "kerple", "xpos", "sandwich"}))
+      entry.words = {"none"};  // without parameters
     auto const refers = known && ((document && entry.words[0].find('$') != std::string::npos) || entry.words[0] == "???");
     auto const unused = selective && (entry.key == "recompute_method" || entry.key == "recompute_num_layers");
     if (!refers && !unused) out.add(std::move(entry));
@@ -188,7 +190,8 @@ void set_expert_tensor(setting_table& keys) {
                     (name.empty() ? "" : ", and " + printable(name) + " is none that is known here") + "; --model names it");
   translate_shape(keys);
   ignore_core_keys(keys);
-  for (auto const* const key : {"bf16", "use_distributed_optimizer"}) add_word(keys, key, "true");
+  add_word(keys, "use_distributed_optimizer", "true");
+  if (!keys.flag("fp16")) add_word(keys, "bf16", "true");
   for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
   auto out = read_by_megatron(std::move(keys), asked, framework);
   out.reads_images = images;

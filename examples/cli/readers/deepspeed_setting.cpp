@@ -164,7 +164,10 @@ class deepspeed_importer {
       }
       return in_.flag(key);
     };
-    auto const bf16 = on("bf16.enabled"), fp16 = in_.has("fp16.enabled") && !bf16 && on("fp16.enabled");
+    auto const bf16 = on("bf16.enabled");
+    if (bf16 && !is_auto("bf16.enabled") && !is_auto("fp16.enabled") && in_.flag("fp16.enabled"))
+      in_.refuse("fp16.enabled", "is on beside bf16.enabled, of which only one may be");
+    auto const fp16 = in_.has("fp16.enabled") && !bf16 && on("fp16.enabled");
     auto const accumulated = in_.one_of_or("data_types.grad_accum_dtype", bf16 ? "bf16" : fp16 ? "fp16" : "fp32", {"fp32", "fp16", "bf16"});
     optimizer = ballast::optimizer_named(accumulated == "fp32" ? "adam" : "adam-bf16-gradients");  // None is the model's format
     if (!bf16 && !fp16) {
@@ -174,7 +177,7 @@ class deepspeed_importer {
       if (!autocast) out_.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is enabled";
     }
     auto const floats = in_.flag("fp32_allreduce");
-    out_.time.float_reduction = in_.word("communication_data_type") == "fp32" || floats;
+    out_.time.float_reduction = in_.one_of_or("communication_data_type", "none", {"fp16", "bf16", "fp32", "auto"}) == "fp32" || floats;
     auto const short_master = in_.flag("bf16.bf16_master_weights_and_grads"), short_moments = in_.flag("bf16.bf16_optimizer_states");
     take_learning_rate(in_, {"optimizer.params.lr"}, out_);
     auto type = in_.word("optimizer.type", "AdamW");

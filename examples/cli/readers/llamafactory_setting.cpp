@@ -33,8 +33,9 @@ class llamafactory_importer {
     take_batches(in_, asked_, "per_device_train_batch_size", 8, "gradient_accumulation_steps", 1, out_);
     read_tuner();
     auto& m = out_.setting.model;
-    if (flag_or_word(in_, "disable_gradient_checkpointing", false, out_)) out_.setting.recompute = {};
-    set_attention(take_attention(in_, "flash_attn", "auto"), out_);
+    auto const trainer_recomputes = in_.flag("gradient_checkpointing");  // beside LLaMA-Factory's own key
+    if (flag_or_word(in_, "disable_gradient_checkpointing", false, out_) && !trainer_recomputes) out_.setting.recompute = {};
+    set_attention(in_.one_of("flash_attn", {"auto", "fa2", "fa3", "sdpa", "disabled", "off", "true", "false"}), out_);
     if (in_.flag("enable_liger_kernel")) m.loss.how = ballast::head_loss::kind::fused;
     if (in_.flag("use_unsloth") || in_.flag("use_unsloth_gc"))
       note("Unsloth's own kernels and offloading are not modelled: the memory is too high");
@@ -59,6 +60,7 @@ class llamafactory_importer {
     } else {
       set_states(in_, asked_, by, out_);
     }
+    take_saved_modules(in_, out_);
     read_stage();
     if (in_.flag("fp8")) note("fp8 is not modelled: the time is too long");
     out_.details.packing = in_.flag("packing", out_.task == training_task::pretraining) || in_.flag("neat_packing");
@@ -76,10 +78,11 @@ class llamafactory_importer {
                 "overwrite_cache",
                 "val_size",
                 "streaming",
+                "buffer_size",
                 "media_dir",
                 "tokenized_path",
                 "lora_*",
-                "additional_target",
+                "additional_target",  // of other tuners
                 "loraplus_*",
                 "pissa_*",
                 "use_rslora",
@@ -143,7 +146,9 @@ class llamafactory_importer {
                 "cp_mode",
                 "moe_aux_loss_coef",
                 "use_mca",
-                "infer_dtype",
+                "infer_*",
+                "vllm_*",
+                "sglang_*",
                 "split_special_tokens",
                 "packing"});
     finish_setting(in_, out_);
@@ -178,7 +183,6 @@ class llamafactory_importer {
     if (bits && *bits == 8) note("weights of 8 bits are judged as 16: the memory is too high");
     auto const quantised = (bits && *bits != 8) || stored;
     if (type == "lora") {
-      take_saved_modules(in_, out_);
       set_adapters(in_.number_or("lora_rank", 8), in_.has("lora_target") ? in_.list("lora_target") : std::vector<std::string>{"all"},
                    quantised, out_);
     }

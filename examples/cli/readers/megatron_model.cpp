@@ -201,8 +201,8 @@ void read_megatron_model(setting_table& in, setting_request const& asked, std::i
   if (in.flag("qk_layernorm")) model.qk_norm = 2 * model.head_width * (model.norm_bias ? 2 : 1);
   model.tied = !in.flag("untie_embeddings_and_output_weights");
   auto const positions = in.number_or("max_position_embeddings", 0);
-  if (in.word("position_embedding_type", "learned_absolute") == "learned_absolute" && !in.flag("no_position_embedding"))
-    model.positions = positions;
+  auto const embedding = in.one_of("position_embedding_type", {"learned_absolute", "rope", "yarn", "mrope", "relative", "none"});
+  if (embedding == "learned_absolute" && !in.flag("no_position_embedding")) model.positions = positions;
   auto const padding = in.number_or("make_vocab_size_divisible_by", 128), padded = in.number_or("padded_vocab_size", 0);
   auto const vocabulary = read_vocabulary(in, asked, out);
   if (!given && vocabulary == 0 && padded == 0)

@@ -11,4 +11,7 @@ namespace ballast_cli {
 /// models that are not modelled.
 void read_megatron_model(setting_table& in, setting_request const& asked, std::int64_t tensor, imported_setting& out);
 
+/// Marks keys on which neither memory nor time nor layout depends.
+void ignore_megatron_keys(setting_table& in);
+
 }  // namespace ballast_cli

@@ -6,6 +6,7 @@
 #include "readers/setting_parts.hpp"
 #include "readers/setting_writers.hpp"
 #include "readers/swift_roles.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
@@ -16,7 +17,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 // NVIDIA/Megatron-LM d98e8a64, and `megatron sft` of modelscope/ms-swift 3602360a, which has other defaults.
 
@@ -56,6 +60,11 @@ class megatron_importer {
 
  private:
   void note(std::string const& what) { out_.notes.push_back(what); }
+  /// Refuses a value of a key that decides nothing here, unless a variable that is not set stands for it.
+  void require_words(char const* key, std::vector<std::string_view> const& known) {
+    for (auto const& word : in_.list(key))
+      if (word.find('$') == word.npos) in_.require_word(key, word, known);
+  }
   /// A flag that is not modelled, where it is on.
   void note_flag(char const* key, std::string const& direction) {
     if (in_.flag(key)) note(std::string(key) + " is not modelled: " + direction);
@@ -89,10 +98,12 @@ class megatron_importer {
       note("cp_comm_type " + how + " is judged as p2p: the memory of gathered keys and values is too low");
     m.expert = in_.number_or("expert_model_parallel_size", 1);
     auto const expert_tensor = in_.number_or("expert_tensor_parallel_size", swift_ ? 1 : spread.tensor);
+    std::vector<std::string_view> const dispatchers{"allgather", "alltoall", "flex", "alltoall_seq"};
+    require_words("moe_token_dispatcher_type", dispatchers);
+    require_words("moe_flex_dispatcher_backend", {"deepep", "hybridep", "ncclep"});
     if (out_.model.experts == 0) return in_.ignore({"moe_*"});  // nothing of a dense model
     m.expert_tensor = expert_tensor;
-    auto const dispatcher =
-        in_.one_of_or("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather", {"allgather", "alltoall", "flex", "alltoall_seq"});
+    auto const dispatcher = in_.one_of_or("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather", dispatchers);
     auto const gathers = dispatcher == "allgather";
     if (dispatcher == "flex") out_.time.dispatcher = ballast::token_dispatcher::once;  // DeepEP, or one like it
     if (gathers && m.expert > 1)
@@ -113,20 +124,22 @@ class megatron_importer {
     if (in_.flag("use_megatron_fsdp"))
       m.spread.zero = strategy == "optim_grads_params" ? 3 : strategy == "optim_grads" ? 2 : strategy == "optim" ? 1 : 0;
     if (in_.flag("use_torch_fsdp2")) m.spread.zero = 3;
-    auto const halves = in_.flag("bf16", swift_), fp16 = in_.flag("fp16");
+    auto const fp16 = in_.flag("fp16"), halves = in_.flag("bf16", swift_ && !fp16);
+    if (halves && fp16) in_.refuse("fp16", "is on beside bf16, of which only one may be");
     auto const bytes = [&](char const* key) {
       auto const type = in_.one_of(key, {"fp32", "bf16", "fp16", "fp8"});
       return type == "fp32" ? 4 : type == "fp8" ? 1 : 2;
     };
-    auto const of_fsdp = [&](char const* key) {  // "auto" is the format of the model
-      auto const format = in_.word(key);
-      return format.empty() || format == "auto" ? 0 : format == "fp32" ? 4 : 2;
+    std::vector<std::string_view> const of_model{"auto", "fp32", "bf16", "fp16"};  // "auto" is the format of the model
+    auto const of_fsdp = [&](char const* key) {
+      auto const format = in_.one_of_or(key, "auto", of_model);
+      return format == "auto" ? 0 : format == "fp32" ? 4 : 2;
     };
     auto const fsdp_gradient = of_fsdp("megatron_fsdp_main_grads_dtype"), fsdp_parameter = of_fsdp("megatron_fsdp_main_params_dtype");
     auto const main_gradient = fsdp_gradient > 0 ? fsdp_gradient : bytes("main_grads_dtype"),
                main_parameter = fsdp_parameter > 0 ? fsdp_parameter : bytes("main_params_dtype"), first = bytes("exp_avg_dtype"),
                second = bytes("exp_avg_sq_dtype");
-    (void)in_.word("megatron_fsdp_grad_comm_dtype");
+    require_words("megatron_fsdp_grad_comm_dtype", of_model);
     // Megatron-LM turns this flag on for bf16 alone
     auto const in_floats = in_.flag("accumulate_allreduce_grads_in_fp32"), fp16_gradient = !halves && !in_floats;
     auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2 || fp16_gradient;
@@ -194,11 +207,18 @@ class megatron_importer {
     k.dummy_gradients = in_.flag("gradient_accumulation_fusion", true) && !in_.flag("no_gradient_accumulation_fusion");
     k.loader_mask = in_.flag("create_attention_mask_in_dataloader", !swift_) && !in_.flag("no_create_attention_mask_in_dataloader");
     k.large_cublas = in_.word("environment.CUBLAS_WORKSPACE_CONFIG") == ":4096:8";
-    for (auto const* const key : {"fp8_format", "fp4_format", "fp8", "fp4"})
-      if (auto const format = in_.word(key); !format.empty()) {
-        k.fp8 = out_.time.rates.fp8 = true;
-        if (std::string_view(key).starts_with("fp4")) note(std::string(key) + " " + format + " is judged as 8 bits: the step is too long");
-      }
+    for (std::string_view const key : {"fp8_format", "fp4_format", "fp8", "fp4"}) {
+      auto const four = key.starts_with("fp4");
+      std::vector<std::string_view> formats{"hybrid", "e4m3"};
+      if (four) formats = {"e2m1"};
+      if (!key.ends_with("format")) formats.insert(formats.end(), {"true", "false"});  // in documents
+      auto const format = in_.one_of_or(key, "false", formats);
+      if (format == "false") continue;
+      k.fp8 = out_.time.rates.fp8 = true;
+      if (four) note(std::string(key) + " " + format + " is judged as 8 bits: the step is too long");
+    }
+    require_words("fp8_recipe", {"delayed", "tensorwise", "mxfp8", "blockwise", "custom"});
+    require_words("fp4_recipe", {"nvfp4", "custom"});
     if (in_.flag("fp8_param_gather")) note("fp8_param_gather is not modelled: the memory is too high, exchanges are too long");
     if (auto const modules = in_.list("offload_modules"); in_.flag("fine_grained_activation_offloading"))
       for (auto const& name : modules) {
@@ -252,7 +272,9 @@ class megatron_importer {
     }
     if (in_.flag("distribute_saved_activations") && granularity == "full" && !out_.setting.model.spread.sequence_parallel)
       note("distribute_saved_activations is not modelled: the memory is too high");
-    if (in_.number_or("cpu_offloading_num_layers", 0, 0) > 0 || in_.flag("cpu_offloading"))
+    auto const offloads = in_.flag("cpu_offloading");
+    in_.ignore({"cpu_offloading_*"});
+    if (in_.number_or("cpu_offloading_num_layers", 0, 0) > 0 || offloads)
       note("activations in host memory (cpu_offloading) are not modelled: the memory is too high");
     note_flag("moe_paged_stash", "the memory is too high");
   }
@@ -300,7 +322,7 @@ class megatron_importer {
       note("target_modules are judged as all-linear: the memory is too high");
     for (auto const* const key : {"freeze_parameters", "freeze_parameters_regex", "freeze_parameters_ratio", "trainable_parameters"})
       if (!in_.list(key).empty()) note(std::string(key) + " is not modelled: the memory is too high");
-    if (!in_.list("modules_to_save").empty()) note("modules_to_save is not modelled: the memory is too low");
+    take_saved_modules(in_, out_);
     in_.ignore({"freeze_vit",
                 "freeze_aligner",
                 "vit_gradient_checkpointing",
@@ -358,9 +380,13 @@ class megatron_importer {
 
   void read_graphs() {
     auto const local = in_.flag("enable_cuda_graph"), external = in_.flag("external_cuda_graph");
-    auto const captures = in_.word("cuda_graph_impl", local || external ? "local" : "none") != "none";
+    auto const captures = in_.one_of_or("cuda_graph_impl", local || external ? "local" : "none",
+                                        {"none", "local", "transformer_engine", "full_iteration"}) != "none";
     auto scope = in_.list("cuda_graph_scope");
     for (auto const& name : in_.list("cuda_graph_modules")) scope.push_back(name);
+    for (auto const* const key : {"cuda_graph_scope", "cuda_graph_modules"})
+      require_words(key,
+                    {"full", "full_iteration", "full_iteration_inference", "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba"});
     if (!captures) return;
     auto const whole = scope.empty() || scope[0].starts_with("full");  // full, full_iteration
     out_.time.graphs = whole ? ballast::graph_scope::layers : ballast::graph_scope::parts;
@@ -380,174 +406,7 @@ class megatron_importer {
       note("attention by document is judged as of whole sequences, unless lengths are given: the time is too long");
     if (in_.flag("perform_rl_step")) note("answers are drawn before a step: the time of the step is that of the training alone");
     if (in_.flag("freeze_LM")) out_.setting.model.language.what = ballast::trained::none;
-    in_.ignore({// no effect on memory, time or layout
-                "freeze_ViT",
-                "DDP_impl",
-                "overlap_p2p_communication_warmup_flush",
-                "overlap_param_gather_with_optimizer_step",
-                "microbatch_group_size_per_virtual_pipeline_stage",
-                "apply_query_key_layer_scaling",
-                "use_checkpoint_args",
-                "inference_*",
-                "rl_*",
-                "grpo_*",
-                "langrl_*",
-                "cuda_graph*",
-                "use_mcore_models",
-                "use_flash_attn",
-                "moe_permute_fusion",
-                "moe_router_*",
-                "moe_aux_loss_coeff",
-                "moe_z_loss_coeff",
-                "moe_token_drop_policy",
-                "moe_flex_dispatcher_backend",
-                "moe_input_jitter_eps",
-                "moe_per_layer_logging",
-                "moe_shared_expert_overlap",
-                "moe_pad_expert_input_to_capacity",
-                "moe_enable_deepep",
-                "moe_use_*",
-                "moe_apply_*",
-                "moe_deepep_num_sms",
-                "microbatch_group_size_per_vp_stage",
-                "overlap_p2p_comm",
-                "no_overlap_p2p_communication",
-                "ep_overlap_early_attn_memory_release",
-                "mtp_loss_scaling_factor",
-                "use_tp_pp_dp_mapping",
-                "max_seqlen_per_dp_cp_rank",
-                "overlap_cpu_optimizer_d2h_h2d",
-                "pin_cpu_*",
-                "no_pin_cpu_*",
-                "activation_offload_fraction",
-                "delta_offload_bytes_across_pp_ranks",
-                "min_offloaded_tensor_size",
-                "align_*",
-                "ddp_*",
-                "outer_dp_sharding_strategy",
-                "suggested_communication_unit_size",
-                "torch_fsdp2_reshard_after_forward",
-                "reduce_scatter_with_fp32_accumulation",
-                "fp8_*",
-                "first_last_layers_bf16",
-                "num_layers_at_*",
-                "keep_fp8_transpose_cache",
-                "output_logit_dtype",
-                "fp16_lm_cross_entropy",
-                "empty_unused_memory_level",
-                "reset_position_ids",
-                "reset_attention_mask",
-                "dataloader_*",
-                "sft",
-                "sft_*",
-                "eod_mask_loss",
-                "attention_softmax_in_fp32",
-                "no_bias_dropout_fusion",
-                "bias_activation_fusion",
-                "bias_dropout_fusion",
-                "deallocate_pipeline_outputs",
-                "masked_softmax_fusion",
-                "persist_layer_norm",
-                "no_rope_fusion",
-                "apply_rope_fusion",
-                "apply_layernorm_1p",
-                "norm_epsilon",
-                "layernorm_epsilon",
-                "init_method_*",
-                "rotary_*",
-                "use_rotary_*",
-                "use_rope_*",
-                "rope_*",
-                "mscale*",
-                "original_max_*",
-                "no_rope_freq",
-                "no_position_embedding",
-                "lr",
-                "lr_*",
-                "min_lr",
-                "decoupled_*",
-                "weight_decay*",
-                "clip_grad",
-                "adam_*",
-                "muon_*",
-                "loss_scale",
-                "initial_loss_scale",
-                "min_loss_scale",
-                "seed",
-                "train_*",
-                "eval_*",
-                "test_mode",
-                "exit_*",
-                "save*",
-                "load*",
-                "no_save_*",
-                "no_load_*",
-                "ckpt_*",
-                "async_save",
-                "dist_ckpt_*",
-                "use_dist_ckpt",
-                "finetune",
-                "data_*",
-                "num_dataset_builder_threads",
-                "split",
-                "vocab_file",
-                "merge_file",
-                "tokenizer_*",
-                "tiktoken_*",
-                "mock_data",
-                "num_workers",
-                "no_mmap_bin_files",
-                "log_*",
-                "logging_*",
-                "wandb_*",
-                "tensorboard_*",
-                "timing_log_*",
-                "distributed_*",
-                "master_addr",
-                "master_port",
-                "nproc_per_node",
-                "nnodes",
-                "node_rank",
-                "rdzv_*",
-                "standalone",
-                "max_restarts",
-                "tee",
-                "local_rank",
-                "use_cpu_initialization",
-                "manual_gc*",
-                "check_for_nan_*",
-                "no_check_for_nan_*",
-                "rerun_mode",
-                "override_opt_*",
-                "use_checkpoint_*",
-                "auto_detect_ckpt_format",
-                "high_priority_stream_groups",
-                "num_query_groups",
-                "disable_*",
-                "profile*",
-                "use_pytorch_profiler",
-                "enable_experimental",
-                "calculate_per_token_loss",
-                "no_async_*",
-                "te_rng_tracker",
-                "bert_*",
-                "export_*",
-                "hf_*",
-                "trust_remote_code",
-                "report_to",
-                "output_dir",
-                "model_author",
-                "model_name",
-                "add_version",
-                "attn_impl",
-                "linear_*",
-                "deterministic_mode",
-                "nccl_*",
-                "use_nccl_*",
-                "use_sharp",
-                "dataset",
-                "fim_*",
-                "environment.**"});
+    ignore_megatron_keys(in_);
   }
 
   setting_table& in_;

@@ -95,6 +95,8 @@ class stage_reader {
       out_.notes.emplace_back("delay_wgrad_compute is not modelled: the memory is too low, the time too long");
     auto const most = in_.number_or("wgrad_deferral_limit", 0, 0);
     if (in_.flag("defer_embedding_wgrad_compute")) {  // 0: all micro-batches but one, which the model of memory takes as the most
+      if (by.pipeline.stages == 1 || !by.model.kernels.dummy_gradients)
+        in_.refuse("defer_embedding_wgrad_compute", "needs a pipeline of several stages, and gradient_accumulation_fusion");
       by.model.kernels.deferred = most == 0 ? 1 << 20 : most;
       out_.notes.emplace_back("defer_embedding_wgrad_compute is counted in the memory; the time is too long");
     }

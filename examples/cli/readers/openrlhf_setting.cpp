@@ -70,7 +70,8 @@ class openrlhf_importer {
                                         {.gpus = gpus, .tensor = m.spread.tensor, .sharded = m.spread.zero == 3, .resident = !moved}));
     }
     if (by_preferences_) {
-      auto const estimator = in_.word(placed("algo.advantage.estimator", "advantage_estimator"), "gae");
+      auto const estimator = in_.one_of(placed("algo.advantage.estimator", "advantage_estimator"),
+                                        {"gae", "reinforce", "rloo", "reinforce_baseline", "group_norm", "dr_grpo"});
       out_.task = estimator == "gae" ? ppo : estimator == "group_norm" ? grpo : estimator == "rloo" ? rloo : other;
       read_answers();
     }
@@ -98,14 +99,12 @@ class openrlhf_importer {
     auto& m = out_.setting.model;
     auto const stage = placed("ds.zero_stage", "zero_stage");
     m.spread.zero = static_cast<int>(in_.number(stage, 0, 3).value_or(2));
-    auto const dtype = in_.word(placed("ds.param_dtype", "param_dtype"), "bf16");
-    auto const sums = in_.word(placed("ds.grad_accum_dtype", "grad_accum_dtype"), "bf16");
+    (void)in_.one_of(placed("ds.param_dtype", "param_dtype"), {"bf16", "fp16"});
+    auto const sums = in_.one_of(placed("ds.grad_accum_dtype", "grad_accum_dtype"), {"bf16", "fp16", "fp32"});
     m.optimizer = adam_ = ballast::optimizer_named(sums == "fp32" ? "adam" : "adam-bf16-gradients");
     if (in_.flag(placed("ds.adam_offload", "adam_offload")) && m.spread.zero >= 1) m.moved = ballast::offload::gradients;
-    if (dtype == "fp32") m.optimizer = adam_ = ballast::optimizer_named("adam-fp32"), m.kernels.value = 4;
     auto const optimizer = std::string(by_preferences_ ? "actor.optim" : "optim");
-    set_optimizer(in_.word(optimizer, "adam"), optimizer, out_);
-    if (dtype == "fp32") out_.untimed = "the rates of kernels are those of 16 and 8 bits, and param_dtype is fp32";
+    set_optimizer(in_.one_of(optimizer, {"adam", "muon"}), optimizer, out_);
     if (in_.number_or(placed("ds.zpg", "zpg"), 1) > 1)
       out_.notes.emplace_back("zpg is not modelled: the memory is too low, and exchanges are too long");
     read_attention();
@@ -135,7 +134,7 @@ class openrlhf_importer {
       out_.notes.emplace_back(
           "attention is judged as FlashAttention, which versions before July 2025 take only with --flash_attn: there, the memory is too "
           "low");
-    auto const name = in_.word(key, "flash_attention_2");
+    auto const name = take_attention(in_, key, "flash_attention_2");
     if (!packs || name.find("flash") != name.npos) set_attention(name, out_);
     if (name.ends_with("3")) out_.time.attention = ballast::attention_library::flash3;
   }
@@ -232,7 +231,8 @@ class openrlhf_importer {
                                          .sharded = m.spread.zero == 3,
                                          .resident = !in_.flag(placed("reward.offload", "ref_reward_offload"))}));
     if (has_reward && !all) apart.emplace_back("reward");
-    auto const estimator = in_.word(placed("algo.advantage.estimator", "advantage_estimator"), "gae");
+    auto const estimator = in_.one_of(placed("algo.advantage.estimator", "advantage_estimator"),
+                                      {"gae", "reinforce", "rloo", "reinforce_baseline", "group_norm", "dr_grpo"});
     auto const critic = placed("critic.model_name_or_path", "critic_pretrain");
     if (estimator == "gae" && all) {
       imported_setting own;
@@ -241,7 +241,7 @@ class openrlhf_importer {
       own.model.outputs = 1;
       own.setting.model = m;
       own.setting.model.optimizer = adam_;
-      set_optimizer(in_.word("critic.optim", "adam"), "critic.optim", own);
+      set_optimizer(in_.one_of("critic.optim", {"adam", "muon"}), "critic.optim", own);
       own.setting.pipeline = out_.setting.pipeline;
       require_suits(in_, own);
       out_.roles.push_back({.role = "critic", .of = std::move(own), .resident = !sleeps});

@@ -213,6 +213,37 @@ template <class Each>
   return entry.words.size() == 1 && (entry.words[0] == "None" || entry.words[0] == "null" || entry.words[0] == "~");
 }
 
+// Keys, behind their sections, that are numbers in every framework, and decide neither memory nor the time of a step.
+constexpr std::string_view number_keys[]{"train_iters",  "train_samples",        "eval_iters",      "eval_interval",   "eval_steps",
+                                         "log_interval", "logging_steps",        "save_interval",   "save_steps",      "lr",
+                                         "min_lr",       "learning_rate",        "lr_decay_iters",  "lr_warmup_iters", "lr_warmup_steps",
+                                         "warmup_steps", "warmup_ratio",         "weight_decay",    "max_grad_norm",   "clip_grad",
+                                         "seed",         "num_train_epochs",     "num_epochs",      "max_steps",       "total_epochs",
+                                         "max_epochs",   "total_training_steps", "max_train_steps", "adam_beta1",      "adam_beta2",
+                                         "adam_epsilon", "exit_interval"};
+
+/// Words that settings have in the place of a number, and templates of one.
+[[nodiscard]] bool stands_for_number(std::string_view word) {
+  for (auto const* const other : {"", "auto", "true", "false", "True", "False", "no", "inf", "none"})
+    if (word == other) return true;
+  return word.find_first_of("$`{}<>[](),?*/+% ") != word.npos;
+}
+[[nodiscard]] bool reads_as_number(std::string word) {
+  std::erase(word, '_');
+  double value = 0;
+  auto const [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error != std::errc::invalid_argument && stop == word.data() + word.size();
+}
+/// Refuses a word where every framework has a number.
+void require_numbers(setting_table const& table) {
+  for (auto const& entry : table.entries()) {
+    if (entry.words.size() != 1 || is_none(entry) || stands_for_number(entry.words[0]) || reads_as_number(entry.words[0])) continue;
+    auto const name = std::string_view(entry.key).substr(entry.key.rfind('.') + 1);
+    if (std::find(std::begin(number_keys), std::end(number_keys), name) != std::end(number_keys))
+      table.refuse(entry.key, "must be a number");
+  }
+}
+
 }  // namespace
 
 void setting_table::add(setting_entry entry) {
@@ -394,6 +425,7 @@ std::string_view setting_table::own_words(setting_entry const& entry) const {
 }
 
 passed_keys setting_table::finish(std::string const& framework) const {
+  require_numbers(*this);
   passed_keys out;
   for (auto const& entry : entries_) {
     if (entry.used) continue;

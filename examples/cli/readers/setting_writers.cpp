@@ -2,6 +2,7 @@
 #include "readers/setting_writers.hpp"
 
 #include "errors.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/core/error.hpp>
 #include <ballast/cost/layer_set.hpp>
@@ -53,6 +54,12 @@ class difference_list {
 [[nodiscard]] std::string trained_parts_in_words(ballast::trainable const& of) {
   return of.what == ballast::trained::all ? "all" : ballast::detail::trained_in_words(of).substr(6);
 }
+/// The other models beside the first: not what its adapters train whole.
+[[nodiscard]] std::vector<imported_role> models_beside(imported_setting const& of) {
+  auto out = of.roles;
+  std::erase_if(out, [](auto const& role) { return role.role.starts_with(trained_copy); });
+  return out;
+}
 [[nodiscard]] std::string roles_in_words(imported_setting const& of) {
   std::vector<std::string> names;
   for (auto const& role : of.roles)
@@ -78,6 +85,7 @@ void compare_kernels(imported_setting const& of, imported_setting const& back, d
   list.flag("hidden exchanges of experts", a.expert_overlap, b.expert_overlap);
   for (auto* const k : {&a, &b}) {
     if (mine.language.what != ballast::trained::low_rank) k->adapter_value = 2;
+    if (of.setting.pipeline.stages == 1) k->deferred = 0;
     k->fp8 = k->hidden_dropout = k->attention_dropout = k->flash = k->grouped_gemm = k->tensor_overlap = k->expert_overlap = false;
     k->stream_pools = k->kept_copies = k->offload_all = false;  // of the states, as their memory says
     k->local_gradient = 0;
@@ -264,6 +272,7 @@ void part_samples(imported_setting& of) {
     by.sequence -= answer;
     if (!known) not_said.push_back(sentence("how much of a sequence is the answer: ", answer, " tokens are assumed"));
   }
+  one.roles = models_beside(of);
   auto exported = to.write(one);
   auto& text = out.written.text = std::move(exported.text);
   if (words.from.empty())
@@ -299,7 +308,7 @@ void part_samples(imported_setting& of) {
 /// Trainings without further models are written for each other; of all others the file would be of another kind.
 void require_task(framework_format const& to, imported_setting const& of) {
   using enum training_task;
-  auto const plain = of.roles.empty() && (of.task == unsaid || of.task == pretraining || of.task == finetuning);
+  auto const plain = models_beside(of).empty() && (of.task == unsaid || of.task == pretraining || of.task == finetuning);
   auto const has = [&](framework_format const& format) {
     return std::any_of(format.tasks.begin(), format.tasks.end(), [&](auto const& words) { return words.task == of.task; });
   };

@@ -40,6 +40,7 @@ class swift_importer {
     read_trained_parts();
     read_batches();
     if (launched()) set_states(in_, asked_, launcher_, out_);
+    take_saved_modules(in_, out_);
     if (rlhf_) read_swift_roles(in_, asked_, out_);
     read_swift_task(in_, out_);
     pass_over();
@@ -53,7 +54,9 @@ class swift_importer {
 
   /// What accelerate is told in front of the program, and swift's own word for FSDP: a preset, a file or words of the trainer.
   void read_launcher() {
-    launcher_.halves = !in_.word("torch_dtype", "bfloat16").ends_with("32");
+    auto const type = in_.one_of("torch_dtype", {"bfloat16", "float16", "float32"});
+    if (in_.flag("fp16") && in_.flag("bf16")) in_.refuse("fp16", "is on beside bf16, of which only one may be");
+    launcher_.halves = type != "float32";
     launcher_.precision = launcher_.halves ? "bf16" : "fp32";
     auto const plugin = in_.word("optimizer");
     launcher_.optimizer = in_.flag("use_galore")                                ? "galore_adamw"
@@ -165,7 +168,7 @@ class swift_importer {
     if (attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
     out_.time.attention = attention.ends_with('3') ? ballast::attention_library::flash3 : ballast::attention_library::flash2;
     auto const type = in_.word("torch_dtype", "bfloat16");
-    if (type.find("32") != type.npos && !in_.flag("bf16") && !in_.flag("fp16")) {
+    if (type == "float32" && !in_.flag("bf16") && !in_.flag("fp16")) {
       if (m.optimizer.name.starts_with("adam")) m.optimizer = ballast::optimizer_named("adam-fp32");
       m.kernels.value = 4;
       if (m.kernels.local_gradient > 0) m.kernels.local_gradient = 4;
@@ -182,7 +185,6 @@ class swift_importer {
     if (!quantised.empty() && bits && *bits != 4) in_.refuse("quant_bits", "is not modelled; 4 is");
     if (quantised.empty() && bits) note("quant_bits without quant_method quantises nothing");
     auto const type = in_.word("tuner_type", "lora"), older = in_.word("train_type", type), how = type == "lora" ? older : type;
-    take_saved_modules(in_, out_);
     auto const rank = in_.number_or("lora_rank", 8);
     auto const adapted = how != "full";
     if (how == "llamapro") in_.refuse("tuner_type", "adds layers of its own, which are not modelled");

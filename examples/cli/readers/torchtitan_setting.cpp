@@ -211,7 +211,7 @@ class torchtitan_importer {
       note("states are judged as sharded over all ranks, not over one of " + std::to_string(replicas) +
            " groups of them: the memory is too low");
     out_.time.gathered_context = spread.context > 1;
-    if (in_.word("parallelism.expert_parallel_comm_backend", "standard") != "standard")
+    if (in_.word_near("parallelism.expert_parallel_comm_backend", "standard", {"standard", "deepep", "hybridep"}) != "standard")
       out_.time.dispatcher = ballast::token_dispatcher::once;
     if (spread.context > 1 && in_.one_of("parallelism.context_parallel_rotate_method", {"allgather", "alltoall"}) == "allgather")
       note("context_parallel_rotate_method allgather is judged as a ring: the memory of gathered keys and values is too low");

@@ -5,9 +5,11 @@
 #include "readers/setting_documents.hpp"
 
 #include <ballast/core/math.hpp>
+#include <ballast/cost/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 // huggingface/transformers, TrainingArguments and its optimisers; huggingface/accelerate for what FSDP holds.
@@ -79,7 +81,10 @@ std::string take_precision(setting_table& table, std::string const& otherwise) {
     return table.flag(key);
   };
   auto const bf16 = on("bf16"), fp16 = on("fp16");
-  if (bf16.value_or(false)) return "bf16";
+  auto const automatic = [&](std::string_view key) { return table.word_or_none(key) == "auto"; };
+  if (bf16.value_or(false) && fp16.value_or(false) && !automatic("bf16") && !automatic("fp16"))
+    table.refuse("fp16", "is on beside bf16, of which only one may be");
+  if (bf16.value_or(false) && !(automatic("bf16") && fp16.value_or(false))) return "bf16";
   if (fp16.value_or(false)) return "fp16";
   return bf16 ? "fp32" : otherwise;
 }
@@ -261,6 +266,10 @@ void set_attention(std::string const& name, imported_setting& out) {
   if (name == "eager" || name == "disabled") out.setting.model.attention = ballast::attention_kernel::stored_scores;
   if (has_part(name, "flash_attention_3") || has_part(name, "fa3") || has_part(name, "flash-attn3"))
     out.time.attention = ballast::attention_library::flash3;
+  constexpr std::string_view known[]{"eager", "disabled", "off",      "sdpa", "flash", "fa2",
+                                     "fa3",   "flex",     "xformers", "auto", "true",  "false"};
+  if (!name.empty() && std::none_of(std::begin(known), std::end(known), [&](auto const part) { return has_part(name, part); }))
+    out.notes.push_back("attention " + printable(name) + " is none that is known here, and judged as FlashAttention");
 }
 
 void set_answers(std::int64_t tokens, imported_setting& out) {
@@ -371,7 +380,14 @@ void ignore_trainer_keys(setting_table& table) {
                 "resume_from_checkpoint",
                 "load_best_model_at_end",
                 "group_by_length",
+                "length_column_name",
+                "average_tokens_across_devices",
                 "include_num_input_tokens_seen",
+                "include_tokens_per_second",
+                "skip_memory_metrics",
+                "fp16_opt_level",
+                "fp16_backend",
+                "half_precision_backend",
                 "ignore_data_skip",
                 "tf32",
                 "use_cpu",
@@ -409,9 +425,57 @@ void ignore_trainer_keys(setting_table& table) {
 }
 
 void take_saved_modules(setting_table& table, imported_setting& out) {
-  for (std::string const key : {"modules_to_save", "lora_modules_to_save", "additional_target"})
-    if (auto const modules = table.list(key); !modules.empty() && modules[0] != "null" && modules[0] != "None")
-      out.notes.push_back(key + ": modules that train whole beside the adapters are not modelled: the memory is too low");
+  if (out.setting.model.language.what != ballast::trained::low_rank) return;
+  constexpr std::string_view embeddings[]{"embed_tokens",   "wte",        "word_embeddings", "embed_in", "embedding",
+                                          "tok_embeddings", "embeddings", "all-embedding"};
+  constexpr std::string_view heads[]{"lm_head", "embed_out", "output_layer", "output"};
+  auto embedding = false, head = false;
+  for (std::string const key : {"modules_to_save", "lora_modules_to_save", "additional_target"}) {
+    std::string others;
+    for (auto const& module : table.list(key)) {
+      auto const name = std::string_view(module).substr(module.rfind('.') + 1);
+      auto const is = [&](auto const& names) { return std::find(std::begin(names), std::end(names), name) != std::end(names); };
+      embedding = embedding || is(embeddings);
+      head = head || is(heads);
+      if (!is(embeddings) && !is(heads) && name != "null" && name != "None") others += (others.empty() ? "" : ", ") + printable(module);
+    }
+    if (!others.empty())
+      out.notes.push_back(key + " " + others + ": trains whole beside the adapters, which is not counted: the memory is too low");
+  }
+  if (!embedding && !head) return;
+  auto of = out;
+  of.roles.clear();
+  auto& by = of.setting;
+  auto& m = by.model;
+  // one layer that weighs nothing, and the matrices of the copies
+  auto const shares = m.spread.tensor * m.spread.context;
+  of.model = {.layers = 1,
+              .hidden = out.model.hidden,
+              .query_heads = shares,
+              .kv_heads = shares,
+              .head_width = 1,
+              .ffn = shares,
+              .vocabulary = out.model.vocabulary,
+              .tied = !(embedding && head)};
+  auto const alone = m.spread.zero == 0 && m.kernels.local_gradient > 0;  // neither FSDP nor DeepSpeed
+  auto const casts = out.framework == "LLaMA-Factory" ? !table.flag("pure_bf16") : out.framework == "TRL" && m.language.quantised;
+  if (alone && m.kernels.value == 2) m.optimizer = ballast::optimizer_named(casts ? "adam-fp32" : "adam-bf16");
+  if (alone) m.kernels.local_gradient = m.optimizer.state.gradient;
+  m.kernels.kept_copies = m.kernels.kept_copies && (head || !alone);  // a lookup is not cast
+  m.language = {};
+  m.expert = 1;
+  m.expert_tensor = 0;
+  by.recompute = {};
+  by.boundaries.clear();
+  by.pipeline.stages = 1;
+  by.pipeline.schedule = ballast::one_f_one_b_schedule{};
+  by.micro_batch = 1;
+  if (m.spread.data == 1) by.micro_batches = 2;  // gradients are there until the step
+  out.roles.push_back({.role = std::string(trained_copy) + (embedding && head ? " of embedding and head"
+                                                            : embedding       ? " of the embedding"
+                                                                              : " of the head"),
+                       .of = std::move(of),
+                       .resident = true});
 }
 
 void finish_setting(setting_table const& table, imported_setting& out) {

@@ -79,7 +79,10 @@ void ignore_trainer_keys(setting_table& table);
 /// Sets `passed`, and lists keys that name files which were not found. Checks the setting. Throws bad_input.
 void finish_setting(setting_table const& table, imported_setting& out);
 
-/// Says that modules which train whole beside the adapters are not counted, where a file names some.
+/// The role of embedding and head that train whole beside adapters begins so.
+inline constexpr std::string_view trained_copy = "trained copy";
+/// Counts the copies of embedding and head that train whole beside the adapters (modules_to_save of PEFT), and names other modules that do.
+/// Model, degrees and states must be set.
 void take_saved_modules(setting_table& table, imported_setting& out);
 
 }  // namespace ballast_cli

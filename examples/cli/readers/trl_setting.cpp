@@ -58,9 +58,9 @@ class trl_importer {
       take_answers(in_, "", in_.number_or("max_completion_length", 512), is({"grpo"}) ? "0" : "0.05",
                    out_.setting.micro_batch * out_.setting.ranks(), out_);
     read_adapters();
-    std::vector<std::string_view> const formats{"auto", "bfloat16", "float16", "float32"};
-    auto const dtype =
-        in_.word_near("dtype", in_.word_near("torch_dtype", in_.word("model_init_kwargs.dtype", "float32"), formats), formats);
+    std::vector<std::string_view> const formats{"auto", "bfloat16", "float16", "float32", "bf16", "fp16", "fp32"};
+    auto const older = in_.one_of_or("torch_dtype", in_.one_of_or("model_init_kwargs.dtype", "float32", formats), formats);
+    auto const dtype = in_.one_of_or("dtype", older, formats);
     by.halves = dtype == "bfloat16" || dtype == "float16" || dtype == "auto";
     if (flag_or_word(in_, "gradient_checkpointing", trl_, out_)) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.flag("activation_offloading")) note("activation_offloading is not modelled: the memory is too high");
@@ -76,6 +76,7 @@ class trl_importer {
     take_fsdp(in_, by, out_);
     by.optimizer = take_optimizer(in_, "optim", "adamw_torch");
     set_states(in_, asked_, by, out_);
+    take_saved_modules(in_, out_);
     add_roles();
     ignore();
     finish_setting(in_, out_);
@@ -124,7 +125,6 @@ class trl_importer {
 
   void read_adapters() {
     auto const four = in_.flag("load_in_4bit") || in_.flag("use_bnb_nested_quant"), eight = in_.flag("load_in_8bit");
-    take_saved_modules(in_, out_);
     auto const rank = in_.number("lora_r", 1, 1 << 16), dim = in_.number("lora_dim", 0, 1 << 16),
                other = in_.number("lora_rank", 1, 1 << 16);
     auto targets = in_.list("lora_target_modules");

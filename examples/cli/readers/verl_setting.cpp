@@ -82,11 +82,11 @@ class verl_importer {
   }
   [[nodiscard]] training_task task() {
     if (supervised_) return training_task::finetuning;
-    auto const estimator = in_.word("algorithm.adv_estimator", "gae");
-    return estimator == "gae"    ? training_task::ppo
-           : estimator == "grpo" ? training_task::grpo
-           : estimator == "rloo" ? training_task::rloo
-                                 : training_task::other;
+    auto const how = estimator();
+    return how == "gae"    ? training_task::ppo
+           : how == "grpo" ? training_task::grpo
+           : how == "rloo" ? training_task::rloo
+                           : training_task::other;
   }
   [[nodiscard]] std::int64_t of_nodes() {
     auto const of_one = in_.number("trainer.n_gpus_per_node", 1, 1 << 16);
@@ -99,8 +99,17 @@ class verl_importer {
     std::string base, model, fsdp;
   };
 
+  /// Engines and estimators of advantages are lists that grow.
+  [[nodiscard]] std::string strategy_of(std::string const& key, std::string const& otherwise) {
+    return in_.word_near(key, otherwise, {"fsdp", "fsdp2", "megatron", "veomni", "torchtitan"});
+  }
+  [[nodiscard]] std::string estimator() {
+    return in_.word_near("algorithm.adv_estimator", "gae",
+                         {"gae", "grpo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "remax", "rloo", "opo", "grpo_passk", "gpg",
+                          "rloo_vectorized", "grpo_vectorized", "optimal_token_baseline", "tir_optimal_token_baseline"});
+  }
   [[nodiscard]] bool uses_megatron(std::string const& base) {
-    auto const strategy = in_.word(base + "strategy");
+    auto const strategy = strategy_of(base + "strategy", "");
     return strategy == "megatron" || (strategy.empty() && (megatron_ || in_.has_section(base + "megatron.")));
   }
 
@@ -174,7 +183,7 @@ class verl_importer {
       if (in_.has(at.fsdp + "ulysses_sequence_parallel_size")) spread.context = degree_of(in_, at.fsdp + "ulysses_sequence_parallel_size");
       by.model.method = spread.context > 1 ? ballast::context_method::ulysses : by.model.method;
       spread.data = ranks_of(in_, gpus_, spread.context, at.base + "ulysses_sequence_parallel_size") * spread.context;
-      auto const strategy = in_.word(at.base + "strategy", in_.word(at.fsdp + "strategy", "fsdp"));
+      auto const strategy = strategy_of(at.base + "strategy", strategy_of(at.fsdp + "strategy", "fsdp"));
       set_fsdp(out);
       read_sharding(at.fsdp, strategy, out);
       take_sequences(by.ranks(), spread.context);
@@ -246,7 +255,8 @@ class verl_importer {
         if (entry.key != "virtual_pipeline_model_parallel_size") rest.add(entry);
       keys = std::move(rest);
     }
-    for (auto const* const key : {"sequence_parallel", "use_distributed_optimizer", "bf16"}) add_word(keys, key, "true");
+    for (auto const* const key : {"sequence_parallel", "use_distributed_optimizer"}) add_word(keys, key, "true");
+    if (!keys.flag("fp16")) add_word(keys, "bf16", "true");
     for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
     for (auto const* const key : {"gradient_accumulation_fusion", "create_attention_mask_in_dataloader"}) add_word(keys, key, "false");
     add_word(keys, "attention_backend", "flash");
@@ -265,10 +275,12 @@ class verl_importer {
     if (in_.flag(fsdp + "offload_policy") && strategy != "fsdp") out.setting.model.moved = ballast::offload::parameters;
     auto const parameters = in_.flag(fsdp + "param_offload"), states = in_.flag(fsdp + "optimizer_offload");
     offload_note(parameters || states, out);
-    auto const dtype = in_.word(fsdp + "model_dtype", "fp32");
+    std::vector<std::string_view> const formats{"fp32", "float32", "32", "bf16", "bfloat16", "fp16", "float16", "16"};
+    auto const dtype = in_.one_of_or(fsdp + "model_dtype", "fp32", formats);
     if (dtype == "bf16" || dtype == "bfloat16") out.setting.model.optimizer = ballast::optimizer_named("adam-bf16");
-    if (in_.word(fsdp + "mixed_precision.param_dtype", in_.word(fsdp + "dtype", "bfloat16")).find("32") != std::string::npos)
-      out.setting.model.kernels.value = 4;
+    auto const own = in_.one_of_or(fsdp + "dtype", "bfloat16", formats);
+    if (in_.one_of_or(fsdp + "mixed_precision.param_dtype", own, formats).ends_with("32")) out.setting.model.kernels.value = 4;
+    if (strategy != "fsdp" && strategy != "fsdp2") out.notes.push_back("strategy " + printable(strategy) + " is judged as FSDP");
     in_.ignore({fsdp + "wrap_policy.min_num_params", fsdp + "forward_prefetch", fsdp + "use_orig_params", fsdp + "use_torch_compile",
                 fsdp + "strategy", fsdp + "wrap_policy.transformer_layer_cls_to_wrap"});
   }
@@ -276,7 +288,7 @@ class verl_importer {
   /// Recomputation, and activations in host memory, as the section of a model under FSDP says.
   void read_layers(std::string const& model, std::string const& strategy, imported_setting& out) {
     auto& by = out.setting;
-    set_attention(in_.word(model + "override_config.attn_implementation", "flash_attention_2"), out);
+    set_attention(take_attention(in_, model + "override_config.attn_implementation", "flash_attention_2"), out);
     if (in_.flag(model + "enable_gradient_checkpointing", true)) by.recompute.what = ballast::recompute_setting::kind::uniform;
     if (in_.flag(model + "enable_activation_offload")) by.model.kernels.offload_all = true;
     in_.ignore({model + "tiled_mlp.num_shards"});
@@ -342,7 +354,7 @@ class verl_importer {
   void read_rollout(imported_setting& out) {
     std::string const rollout = "actor_rollout_ref.rollout.";
     auto const frees = in_.flag(rollout + "free_cache_engine", true);
-    auto const engine = in_.word(rollout + "name", "vllm");
+    auto const engine = in_.word_near(rollout + "name", "vllm", {"vllm", "sglang", "trtllm", "hf"});
     forward_model by{.gpus = gpus_, .tensor = degree_of(in_, rollout + "tensor_model_parallel_size"), .resident = !frees};
     by.stages = degree_of(in_, rollout + "pipeline_model_parallel_size");
     if (engine != "hf") out.roles.push_back(forward_role(in_, "rollout", out.model, by));
@@ -379,8 +391,7 @@ class verl_importer {
   }
 
   void read_critic(imported_setting& out) {
-    auto const estimator = in_.word("algorithm.adv_estimator", "gae");
-    auto const used = in_.has("critic.enable") ? in_.flag("critic.enable") : estimator == "gae";
+    auto const used = in_.has("critic.enable") ? in_.flag("critic.enable") : estimator() == "gae";
     if (!used) {
       in_.ignore({"critic.**"});
       return;
@@ -413,7 +424,7 @@ class verl_importer {
     } else {
       by.model.spread.data = gpus_;
       set_fsdp(own);
-      read_sharding("critic.model.fsdp_config.", in_.word("critic.strategy", "fsdp"), own);
+      read_sharding("critic.model.fsdp_config.", strategy_of("critic.strategy", "fsdp"), own);
       read_optimizer("critic.optim.", own);
     }
     take_adapters("critic.model.", uses_megatron(critic), own);
@@ -444,8 +455,8 @@ class verl_importer {
     take_model(in_, asked_, {"model.partial_pretrain", "model.path"}, out);
     auto& by = out.setting;
     auto& spread = by.model.spread;
-    auto const megatron =
-        in_.word("engine.strategy") == "megatron" || in_.word("engine") == "megatron" || in_.has("engine.tensor_model_parallel_size");
+    auto const megatron = strategy_of("engine.strategy", "") == "megatron" || in_.word("engine") == "megatron" ||
+                          in_.has("engine.tensor_model_parallel_size");
     auto const older = older_ || in_.has("model.partial_pretrain");  // fsdp_sft_trainer, which has no engines
     auto const dynamic = in_.flag("data.use_dynamic_bsz", !older);
     auto const most = in_.number_or("data.max_token_len_per_gpu", 8192);
@@ -495,7 +506,7 @@ class verl_importer {
       if (spread.context > 1) by.model.method = ballast::context_method::ulysses;
       spread.data = ranks_of(in_, gpus_, spread.context, "ulysses_sequence_parallel_size") * spread.context;
       set_fsdp(out);
-      auto const strategy = in_.word("engine.strategy", in_.word("model.strategy", older ? "fsdp2" : "fsdp"));
+      auto const strategy = strategy_of("engine.strategy", strategy_of("model.strategy", older ? "fsdp2" : "fsdp"));
       read_sharding(in_.has_section("engine.") ? "engine." : "model.fsdp_config.", strategy, out);
       if (in_.flag("model.fsdp_config.cpu_offload") || in_.flag("model.fsdp_config.offload_params"))
         by.model.moved = ballast::offload::parameters;

@@ -22,11 +22,21 @@ struct memory_line {
   char const *name, *style;
   std::int64_t ballast::memory_parts::* value;
 };
-constexpr std::array memory_lines{memory_line{"states", "solid c2", &ballast::memory_parts::states},
-                                  memory_line{"workspace", "pale c0", &ballast::memory_parts::workspace},
-                                  memory_line{"kept by layers", "solid c3", &ballast::memory_parts::kept},
-                                  memory_line{"inputs and masks", "pale c3", &ballast::memory_parts::inputs},
-                                  memory_line{"gathered parameters", "pale c2", &ballast::memory_parts::gathered}};
+/// Without shards nothing is gathered: what DistributedDataParallel and autocast hold is in its place.
+[[nodiscard]] std::array<memory_line, 5> lines_of(ballast::model_setting const& by) {
+  auto const& k = by.kernels;
+  auto const eager = by.framework.count != ballast::tensor_count::megatron;
+  auto const buckets = by.spread.data > 1 && k.local_gradient > 0;
+  auto const* const gathered = !eager || by.spread.zero >= 2 ? "gathered parameters"
+                               : buckets && k.kept_copies    ? "buckets, autocast's copies"
+                               : buckets                     ? "buckets of gradients"
+                                                             : "autocast's copies";
+  return {memory_line{"states", "solid c2", &ballast::memory_parts::states},
+          memory_line{"workspace", "pale c0", &ballast::memory_parts::workspace},
+          memory_line{"kept by layers", "solid c3", &ballast::memory_parts::kept},
+          memory_line{"inputs and masks", "pale c3", &ballast::memory_parts::inputs},
+          memory_line{gathered, "pale c2", &ballast::memory_parts::gathered}};
+}
 
 /// Which stages are shown: all, or the first ones, the one that holds most, and the last.
 [[nodiscard]] std::vector<std::size_t> shown(std::vector<ballast::memory_parts> const& stages) {
@@ -50,7 +60,7 @@ nlohmann::ordered_json to_json(ballast::memory_parts const& of) {
       {"extra", std::move(extra)}, {"moment", to_string(of.moment)}, {"peak", of.peak()}};
 }
 
-std::string parts_table(std::vector<ballast::memory_parts> const& stages) {
+std::string parts_table(std::vector<ballast::memory_parts> const& stages, ballast::model_setting const& by) {
   using parts = ballast::memory_parts;
   auto const columns = shown(stages);
   std::vector<std::vector<std::string>> rows{{"bytes"}};
@@ -65,7 +75,7 @@ std::string parts_table(std::vector<ballast::memory_parts> const& stages) {
     }
     if (any) rows.push_back(std::move(row));
   };
-  for (auto const& l : memory_lines) add(l.name, [&](parts const& p) { return p.*l.value; }, false);
+  for (auto const& l : lines_of(by)) add(l.name, [&](parts const& p) { return p.*l.value; }, false);
   for (std::size_t m = 0; m < parts{}.extra.size(); ++m)
     add(
         "in addition: " + std::string(to_string(static_cast<ballast::memory_moment>(m))), [&](parts const& p) { return p.extra[m]; },
@@ -86,7 +96,7 @@ std::string parts_table(std::vector<ballast::memory_parts> const& stages) {
   return text;
 }
 
-report_split on_page(std::vector<ballast::memory_parts> const& stages) {
+report_split on_page(std::vector<ballast::memory_parts> const& stages, ballast::model_setting const& by) {
   report_split out{.id = "memory-parts",
                    .heading = "Where the memory of a device goes",
                    .unit = "GiB",
@@ -96,7 +106,7 @@ report_split on_page(std::vector<ballast::memory_parts> const& stages) {
     for (auto const& stage : stages) part.of_stages.push_back(static_cast<double>(value(stage)) / 0x1p30);
     if (std::ranges::any_of(part.of_stages, [](double bytes) { return bytes != 0; })) out.parts.push_back(std::move(part));
   };
-  for (auto const& l : memory_lines) add(l.name, l.style, [&](auto const& of) { return of.*l.value; });
+  for (auto const& l : lines_of(by)) add(l.name, l.style, [&](auto const& of) { return of.*l.value; });
   for (std::size_t m = 0; m < ballast::memory_parts{}.extra.size(); ++m) {
     auto const moment = static_cast<ballast::memory_moment>(m);
     add("in addition: " + std::string(to_string(moment)), m % 2 == 0 ? "solid c1" : "pale c1",

@@ -14,9 +14,9 @@
 namespace ballast_cli {
 
 [[nodiscard]] nlohmann::ordered_json to_json(ballast::memory_parts const& of);
-/// A table with a column for each stage; of many, the first ones, the last, and the one that holds most.
-[[nodiscard]] std::string parts_table(std::vector<ballast::memory_parts> const& stages);
+/// A table with a column for each stage; of many, the first ones, the last, and the one that holds most. `by` tells what is gathered.
+[[nodiscard]] std::string parts_table(std::vector<ballast::memory_parts> const& stages, ballast::model_setting const& by);
 /// All stages, each at its peak.
-[[nodiscard]] report_split on_page(std::vector<ballast::memory_parts> const& stages);
+[[nodiscard]] report_split on_page(std::vector<ballast::memory_parts> const& stages, ballast::model_setting const& by);
 
 }  // namespace ballast_cli

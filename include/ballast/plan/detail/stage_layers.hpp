@@ -368,79 +368,111 @@ class stage_counter {
     return checked(2 * whole.parameter + whole.gradient);
   }
 
+  /// What a layer keeps: all of it, and what of that is in host memory.
+  struct kept_sum {
+    checked all{0}, moved{0};
+  };
+  /// Where units of several layers are recomputed at once: what the layers of a unit have together, and what it keeps.
+  struct unit_sum {
+    checked whole{0}, input{0};
+  };
+  /// Layers of a chunk that are alike.
+  struct alike_layers {
+    std::int64_t layer = 0;   // one of them
+    std::int64_t number = 0;  // how many there are
+    bool full = false;        // whether they are recomputed in full
+    module_set again{};       // or which modules are
+    std::int64_t at = 0;      // where the layer is in its chunk, if that matters
+  };
+
+  [[nodiscard]] bool in_units() const noexcept {
+    return by_.recompute.what == recompute_setting::kind::uniform && by_.recompute.layers > 1;
+  }
+  [[nodiscard]] kept_sum kept_by(layer_kind const& of, bool full, bool products) const {
+    if (full) return {of.full, checked(0)};
+    if (products && smaller(of.chosen, of.products).value != of.chosen.value) return {of.products, checked(0)};
+    return {of.chosen, of.chosen_moved};
+  }
+  /// A layer at work: its backward pass has `whole`, of which `there` was kept.
+  void add_work(layer_kind const& of, kept_sum const& kept, checked whole, checked there) {
+    auto backward = of.gradients;
+    if ((megatron() || pytorch()) && there.fits() && whole.fits())
+      backward = backward + checked((std::max)(whole.value - there.value, std::int64_t{0}));
+    if (count_ == tensor_count::table && by_.recompute.what == recompute_setting::kind::uniform) backward = larger(backward, whole);
+    work_.backward = larger(work_.backward, backward + of.buffers);
+    work_.kept = larger(work_.kept, kept.all);
+    work_.moved = larger(work_.moved, kept.moved);
+    work_.scores = larger(work_.scores, of.scores);
+    work_.parameters = larger(work_.parameters, of.parameters);
+  }
+  void add_layers(chunk_sum& out, unit_sum& unit, alike_layers const& are) {
+    auto const extra = are.layer >= model_.layers;  // for multi-token prediction
+    std::size_t which = 0;
+    auto const& of = kind(extra ? model_.layers - 1 : are.layer, which, are.again);
+    out.number[which] += are.number;
+    auto kept = kept_by(of, are.full, by_.recompute.what == recompute_setting::kind::products && !extra);
+    auto whole = of.none, there = kept.all;  // of what the backward pass has, the part that was kept
+    if (in_units() && !extra) {
+      auto const starts = are.at % by_.recompute.layers == 0;
+      unit = {starts ? whole : unit.whole + whole, starts ? kept.all : unit.input};
+      if (!starts) kept.all = checked(0);
+      whole = unit.whole;
+      there = unit.input;
+    }
+    if (pytorch() && offloads_) kept.moved = kept.all;
+    add_work(of, kept, whole, there);
+    out.kept = out.kept + without(kept.all, kept.moved) * checked(are.number);
+    out.moved = out.moved + kept.moved * checked(are.number);
+    if (!extra) return;
+    ++out.mtp;
+    out.kept = out.kept + bytes(merging_inputs(model_, by_.model));
+  }
+
   /// Layers of the chain in [begin, end), which are transformer layers and those for multi-token prediction. Layers of one kind that are
   /// recomputed alike are summed at once.
   [[nodiscard]] chunk_sum chunk(std::uint32_t begin, std::uint32_t end, std::uint32_t first_layer, std::span<layer_choice const> choices) {
+    return choices.empty() ? chunk_of_setting(begin, end, first_layer) : chunk_of_choices(begin, end, first_layer, choices);
+  }
+  [[nodiscard]] chunk_sum chunk_of_choices(std::uint32_t begin, std::uint32_t end, std::uint32_t first_layer,
+                                           std::span<layer_choice const> choices) {
+    chunk_sum out;
+    unit_sum unit;
+    auto const layer = [&](std::uint32_t at) { return static_cast<std::int64_t>(at - first_layer); };
+    for (auto i = begin, next = begin; i < end; i = next) {
+      auto const alike = [&](std::uint32_t at) {
+        return layer(at) < model_.layers && choices[at] == choices[i] && kind_of_(layer(at)) == kind_of_(layer(i));
+      };
+      for (++next; next < end && layer(i) < model_.layers && alike(next);) ++next;
+      add_layers(out, unit, {.layer = layer(i), .number = next - i, .full = choices[i].full, .again = choices[i].modules});
+    }
+    return out;
+  }
+  /// Whether the n-th layer of its chunk is recomputed in full.
+  [[nodiscard]] bool in_full(std::int64_t layer, std::int64_t n) const noexcept {
     using enum recompute_setting::kind;
     auto const& again = by_.recompute;
-    auto const in_units = again.what == uniform && again.layers > 1;
-    auto unit = checked(0), input = checked(0);  // what the layers of a unit of `uniform` have together; what it keeps
+    if (layer >= model_.layers) return again.what == uniform;
+    return again.what == uniform || (again.what == block && n < again.layers) ||
+           (again.what == alternate && n % again.layers == again.layers - 1);
+  }
+  [[nodiscard]] chunk_sum chunk_of_setting(std::uint32_t begin, std::uint32_t end, std::uint32_t first_layer) {
     chunk_sum out;
-    auto const add_layers = [&](std::int64_t layer, bool full, std::int64_t n, std::int64_t times, module_set chosen) {
-      auto const extra = layer >= model_.layers;  // for multi-token prediction
-      std::size_t which = 0;
-      auto const& of = kind(extra ? model_.layers - 1 : layer, which, chosen);
-      out.number[which] += times;
-      auto kept = of.chosen, moved = of.chosen_moved;
-      if (again.what == products && !extra && smaller(kept, of.products).value != kept.value) kept = of.products, moved = checked(0);
-      if (full) kept = of.full, moved = checked(0);
-      auto whole = of.none;
-      if (in_units && !extra) {
-        auto const starts = n % again.layers == 0;
-        unit = starts ? whole : unit + whole;
-        if (starts) input = kept;
-        whole = unit;
-        if (!starts) kept = checked(0);
-      }
-      auto backward = of.gradients;
-      if (pytorch() && offloads_) moved = kept;
-      auto const there = in_units && !extra ? input : kept;  // of what the backward pass has, the part that was kept
-      if ((megatron() || pytorch()) && there.fits() && whole.fits())
-        backward = backward + checked((std::max)(whole.value - there.value, std::int64_t{0}));
-      if (count_ == tensor_count::table && again.what == uniform) backward = larger(backward, whole);
-      work_.backward = larger(work_.backward, backward + of.buffers);
-      work_.kept = larger(work_.kept, kept);
-      work_.moved = larger(work_.moved, moved);
-      work_.scores = larger(work_.scores, of.scores);
-      work_.parameters = larger(work_.parameters, of.parameters);
-      out.kept = out.kept + without(kept, moved) * checked(times);
-      out.moved = out.moved + moved * checked(times);
-      if (!extra) return;
-      ++out.mtp;
-      out.kept = out.kept + bytes(merging_inputs(model_, by_.model));
-    };
-    if (!choices.empty()) {
-      for (auto i = begin, next = begin; i < end; i = next) {
-        auto const layer = [&](std::uint32_t at) { return static_cast<std::int64_t>(at - first_layer); };
-        auto const alike = [&](std::uint32_t at) {
-          return layer(at) < model_.layers && choices[at] == choices[i] && kind_of_(layer(at)) == kind_of_(layer(i));
-        };
-        for (++next; next < end && layer(i) < model_.layers && alike(next);) ++next;
-        add_layers(layer(i), choices[i].full, 0, static_cast<std::int64_t>(next - i), choices[i].modules);
-      }
-      return out;
-    }
-    auto const modules_of_all = again.what == modules ? again.modules : module_set{};
-    struct alike {
-      std::int64_t number = 0, layer = 0;  // how many, and the last of them
-    };
-    std::array<std::array<alike, 2>, kind_numbers::most> groups{};  // by kind, and by whether they are recomputed in full
+    unit_sum unit;
+    auto const again = by_.recompute.what == recompute_setting::kind::modules ? by_.recompute.modules : module_set{};
+    std::array<std::array<alike_layers, 2>, kind_numbers::most> groups{};  // by kind, and by whether they are recomputed in full
     for (auto i = begin; i < end; ++i) {
       auto const n = static_cast<std::int64_t>(i - begin), layer = static_cast<std::int64_t>(i - first_layer);
-      auto full = again.what == uniform;
-      if (layer < model_.layers)
-        full = full || (again.what == block && n < again.layers) || (again.what == alternate && n % again.layers == again.layers - 1);
-      if (in_units || layer >= model_.layers) {
-        add_layers(layer, full, n, 1, modules_of_all);
+      auto const full = in_full(layer, n);
+      if (in_units() || layer >= model_.layers) {
+        add_layers(out, unit, {.layer = layer, .number = 1, .full = full, .again = again, .at = n});
         continue;
       }
       auto& group = groups[kind_of_(layer)][full ? 1 : 0];
-      ++group.number;
-      group.layer = layer;
+      group = {.layer = layer, .number = group.number + 1, .full = full, .again = again};
     }
     for (auto const& of_kind : groups)
-      for (std::size_t full = 0; full < 2; ++full)
-        if (of_kind[full].number > 0) add_layers(of_kind[full].layer, full == 1, 0, of_kind[full].number, modules_of_all);
+      for (auto const& group : of_kind)
+        if (group.number > 0) add_layers(out, unit, group);
     return out;
   }
 

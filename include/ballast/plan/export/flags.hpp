@@ -149,7 +149,7 @@ struct flag_writer {
     }
   }
 
-  void add_kernels(transformer const& model, model_setting const& by) {
+  void add_kernels(transformer const& model, model_setting const& by, std::uint64_t stages) {
     auto const fused = by.loss.how == head_loss::kind::fused;
     if (fused) {
       turn_on("cross_entropy_loss_fusion");
@@ -184,7 +184,7 @@ struct flag_writer {
     if (!k.dummy_gradients) turn_on("no_gradient_accumulation_fusion");
     if (k.loader_mask == swift) turn_on(swift ? "create_attention_mask_in_dataloader" : "no_create_attention_mask_in_dataloader");
     if (k.large_cublas) lack("CUBLAS_WORKSPACE_CONFIG=:4096:8, which is a variable of the environment");
-    if (k.deferred > 0) {
+    if (k.deferred > 0 && k.dummy_gradients && stages > 1) {  // Megatron-LM refuses it otherwise
       turn_on("defer_embedding_wgrad_compute");
       add("wgrad_deferral_limit", k.deferred);
     }
@@ -218,7 +218,7 @@ template <class = when_called>
   flag_writer<> writer{.swift = swift};
   writer.add_degrees(model, by);
   writer.add_states(by.model);
-  writer.add_kernels(model, by.model);
+  writer.add_kernels(model, by.model, by.pipeline.stages);
   writer.add_recomputation(by.recompute);
   writer.add(swift ? "max_length" : "seq_length", by.sequence);
   if (swift) writer.add("packing", writer.on(packing));
