@@ -499,6 +499,16 @@ TEST_CASE("framework_setting: Megatron-LM's vocabulary, towers, old flags and mo
   auto const tower = megatron(llama_8b + "--img-h 336 --patch-dim 14 --decoder-seq-length 2048 --freeze-LM");
   CHECK((tower.reads_images && tower.setting.sequence == 2048 && tower.setting.model.language.what == ballast::trained::none));
   CHECK(megatron(without(llama_8b, "--seq-length 8192 ") + "--encoder-seq-length 512").setting.sequence == 512);
+  auto const front = [&](std::string const& flags) {
+    return read(llama_8b + "--tensor-model-parallel-size 2 " + flags, "run.sh", {.gpus = 24});
+  };
+  auto const plain = front("--encoder-tensor-model-parallel-size 2");  // without an encoder's stage, its degree says nothing
+  CHECK((plain.setting.ranks() == 12 && plain.notes.empty() && plain.passed.doubtful.empty()));
+  for (auto const& [of, ranks] : {std::pair{"", 6}, {" --encoder-tensor-model-parallel-size 1", 8}}) {
+    auto const split = front("--encoder-pipeline-model-parallel-size 1" + std::string(of));
+    CHECK((split.setting.ranks() == ranks && split.setting.model.spread.tensor == 2 && split.passed.doubtful.empty()));
+    CHECK(has_note(split, "devices of each rank that have the encoder are not judged"));
+  }
   CHECK(megatron(llama_8b + "--checkpoint-activations").setting.recompute == ballast::recompute_setting{.what = uniform, .layers = 1});
   CHECK(megatron(llama_8b + "--activations-checkpoint-method block --activations-checkpoint-num-layers 5").setting.recompute ==
         ballast::recompute_setting{.what = block, .layers = 5});
@@ -792,6 +802,27 @@ TEST_CASE("framework_setting: torchtitan's defaults, cuts, old and new names") {
            "saved.json", asked);
   CHECK((piped.model.layers == 40 && piped.model.qk_norm == 256 && piped.model.kv_heads == 8));
   CHECK((piped.setting.micro_batch == 2 && piped.setting.micro_batches == 8 && piped.setting.recompute.what == uniform));  // FullAC
+  auto const dump = [&](std::string const& size, std::string const& rest) {  // the parts of a dump that a setting depends on
+    return read(R"({"model_spec": {"name": "deepseek_v3", "flavor": "16B", "model": {"dim": 2048, )" + size +
+                    R"(}}, "parallelism": {"enable_sequence_parallel": true, "spmd_backend": "spmd_types"}, "override": {"imports": []},
+        "training": {"num_tokens_per_microbatch_per_dp_rank": 16384, "max_context_length": 4096, "disable_cuda_graphs": false},
+        "optimizer": {"param_groups": [{"pattern": ".*", "optimizer_name": "AdamW"}], "implementation": "fused"}, )" +
+                    rest + "}",
+                "saved.json", asked);
+  };
+  auto const whole = dump(R"("mtp_layers": 1, "layers": [{"attention": {"wo": {"in_features": 2048}}}])",
+                          R"("loss": {"global_vocab_size": 102400}, "compile": {"enable": true, "components": ["loss"]})");
+  CHECK((whole.setting.model.loss == ballast::head_loss{} && whole.model.mtp_layers == 1));
+  CHECK((whole.time.rates.family == ballast::kernel_family::eager && whole.time.graphs == ballast::graph_scope::layers));
+  CHECK((whole.notes.empty() && whole.passed.doubtful.empty() && whole.passed.unknown.empty()));
+  auto const parts = dump(R"("layers": [{"attention": {"wo": {"in_features": 2048, "rank": 8}}}])",
+                          R"("loss": {"num_chunks": 8, "loss_fn": {"global_vocab_size": 102400}}, "compile": {"enable": true})");
+  CHECK((parts.setting.model.loss == ballast::head_loss{.chunks = 8} && parts.model.mtp_layers == 0));
+  CHECK((parts.time.rates.family == ballast::kernel_family::compiled && has_note(parts, "adapters in model_spec.model.layers")));
+  CHECK(refused_setting(R"({"model_spec": {"name": "llama3", "flavor": "8B"}, "training": {"max_context_length": 4096}, "parallelism": {},
+        "optimizer": {"param_groups": [{"optimizer_name": "Muon"}]}})",
+                        "saved.json", asked)
+            .find("Muon is not modelled") != std::string::npos);
   CHECK(refused_setting("[model]\nname = \"qwen9\"\n", "t.toml", asked).find("--model names the model") != std::string::npos);
   CHECK(refused_setting(model + "[parallelism]\ndata_parallel_shard_degree = 5\n", "t.toml", asked).find("but 64 data-parallel ranks") !=
         std::string::npos);

@@ -203,6 +203,8 @@ TEST_CASE("plan --stages: a setting that makes no sense is refused in one senten
       {"--head-loss chunk",
        "--head-loss chunk: expected plain, fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel, as in chunked:8"},
       {"--head-loss chunked:0", "--head-loss chunked:N, N = 0: expected a whole number from 1"},
+      {"--head-loss plain:x", "--head-loss plain:N, N = x: expected a whole number"},
+      {"--head-loss native:2", "--head-loss native:2: expected plain, fused, chunked:N"},
       {"--attention flash", "--attention flash: expected one of fused, stored-scores"},
       {"--recompute-modules mlp,attention", "no recompute module \"attention\"; there are core_attn, "},
       {"--framework hf", "no framework \"hf\"; there are fused, megatron, eager, compiled, chunkflow, hbp"},

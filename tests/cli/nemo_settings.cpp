@@ -340,15 +340,21 @@ TEST_CASE("nemo_settings: recipes of Megatron-Bridge, with flags and words that 
 }
 
 TEST_CASE("nemo_settings: what a run of Megatron-Bridge writes holds the shape of the model") {
-  auto const of = read(
+  std::string const text =
       "model:\n  _target_: megatron.bridge.models.llama.LlamaModelProvider\n  num_layers: 32\n  hidden_size: 4096\n"
       "  num_attention_heads: 32\n  num_query_groups: 8\n  kv_channels: 128\n  ffn_hidden_size: 14336\n  gated_linear_unit: true\n"
       "  add_bias_linear: false\n  normalization: RMSNorm\n  position_embedding_type: rope\n  share_embeddings_and_output_weights: false\n"
       "  vocab_size: 128256\n  make_vocab_size_divisible_by: 128\n  tensor_model_parallel_size: 2\n  pipeline_model_parallel_size: 2\n"
       "  sequence_parallel: true\n  recompute_granularity: selective\n  recompute_modules: [core_attn]\n  seq_length: 8192\n"
       "train:\n  micro_batch_size: 2\n  global_batch_size: 64\n"
-      "ddp:\n  use_distributed_optimizer: true\n  grad_reduce_in_fp32: false\noptimizer:\n  optimizer: adam\n  lr: 0.0003\n",
-      "run_config.yaml", request(8));
+      "ddp:\n  use_distributed_optimizer: true\n  grad_reduce_in_fp32: false\noptimizer:\n  optimizer: adam\n  lr: 0.0003\n";
+  auto const of = read(text, "run_config.yaml", request(8));
+  auto apart = text;
+  apart.replace(0, 7,
+                "model:\n  dist_train:\n    use_dist_train: true\n    vision_world_size: 8\n    language_world_size: 16\n"
+                "    vision_tensor_model_parallel_size: 1\n");
+  auto const tower = read(apart, "run_config.yaml", request(24));
+  CHECK((tower.setting.gpus() == 16 && tower.passed.doubtful.empty() && has_note(tower, "which dist_train sets apart")));
   CHECK(of.framework == "Megatron-Bridge");
   CHECK(of.model == ballast::transformer_preset("llama-3.1-8b"));
   CHECK((of.setting.model.spread.tensor == 2 && of.setting.pipeline.stages == 2 && of.setting.micro_batches == 16));

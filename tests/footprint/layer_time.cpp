@@ -85,6 +85,9 @@ TEST_CASE("linear_layer_time: close to the full evaluation from 4K to 64K tokens
     time_setting with{.rates = kernels_named(r.rates)};
     std::array const modules{module_set{recompute_module::core_attention}, module_set{recompute_module::mlp}};
     auto const linear = linear_layer_time(model, 0, r.by, on, with, modules, {}, units);
+    ballast::detail::known_matrices known;
+    CHECK(linear_layer_time(model, 0, r.by, on, with, modules, {}, units, &known) == linear);
+    CHECK(linear_layer_time(model, 0, r.by, on, with, modules, {}, units, &known) == linear);  // of known times
     auto const forward = linear.forward + linear.forward_exchange, backward = linear.backward + linear.backward_exchange;
     auto const both = [&](auto field) { return static_cast<double>(forward.*field + backward.*field) / units; };
     if (r.a_us > 0) {

@@ -42,6 +42,10 @@ TEST_CASE("logits_of: 12 bytes, of which 4 are kept, of a chunk or none") {
   STATIC_REQUIRE(logits_of(1001, {}, 8) == logit_bytes{501, 1001});
   STATIC_REQUIRE(logits_of(1000, {.how = fused}, 1) == logit_bytes{0, 0});
   STATIC_REQUIRE(logits_of(1000, {.how = chunked, .chunks = 16}, 2) == logit_bytes{0, 375});
+  for (auto const count : {tensor_count::table, tensor_count::eager, tensor_count::compiled}) {  // head and loss chunk by chunk
+    CHECK(logits_of(1000, {.how = plain, .chunks = 8}, 1, count) == logit_bytes{0, 14 * 125});
+    CHECK(logits_of(1000, {.how = parallel, .chunks = 8}, 2, count) == logit_bytes{0, 9 * 125});
+  }
 }
 
 TEST_CASE("logits_of: the worst moment by loss and framework") {

@@ -316,6 +316,17 @@ class Memory(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "tiles = 8: the model reads no images"):
             ballast.memory("llama-3.1-8b", sequence=4096, tiles=8)
 
+    def test_a_tower_has_tensor_devices_of_its_own(self):
+        run = partial(ballast.memory, "qwen2.5-vl-7b", sequence=4096, tiles=8, tensor=4, train_vision="all")
+        (whole,), (alone,) = run(), run(vision_tensor=1)
+        self.assertEqual([whole], run(vision_tensor=4))
+        self.assertLess(whole["states"], alone["states"])  # each device has all of the tower
+        self.assertEqual(whole["inputs"], alone["inputs"])  # and all images, of which it computes its share
+        with self.assertRaisesRegex(ValueError, "vision_tensor = 3 must divide tensor = 4"):
+            run(vision_tensor=3)
+        with self.assertRaisesRegex(ValueError, "vision_tensor = 2: the model reads no images"):
+            ballast.memory("llama-3.1-8b", sequence=4096, tensor=4, vision_tensor=2)
+
 
 class Costs(unittest.TestCase):
     def test_a_cost_must_be_named(self):

@@ -146,14 +146,14 @@ ballast::oversize planned_oversize_policy(std::string const& option, std::string
 }
 
 ballast::head_loss head_loss(std::string const& option, std::string const& text) {
-  for (auto const* const in_chunks : {"chunked:", "16-bits:"}) {
-    std::string_view const name = in_chunks;
-    if (!text.starts_with(name)) continue;
-    auto const how = name == "chunked:" ? ballast::head_loss::kind::chunked : ballast::head_loss::kind::sixteen_bits;
-    return {.how = how, .chunks = whole<std::int32_t>(option + " " + in_chunks + "N, N =", text.substr(name.size()))};
+  using enum ballast::head_loss::kind;
+  auto const name = text.substr(0, text.find(':'));
+  for (auto const& known : ballast::head_losses) {
+    if (name != known.name) continue;
+    if (text == known.name && known.how != chunked) return {.how = known.how};
+    if (text != known.name && (known.how == chunked || known.how == sixteen_bits || known.how == plain || known.how == parallel))
+      return {.how = known.how, .chunks = whole<std::int32_t>(option + " " + name + ":N, N =", text.substr(name.size() + 1))};
   }
-  for (auto const& known : ballast::head_losses)
-    if (text == known.name && known.how != ballast::head_loss::kind::chunked) return {.how = known.how};
   throw bad_input(option + " " + printable(text) +
                   ": expected plain, fused, chunked:N, native, in-place, 16-bits, returned, copied or parallel, as in chunked:8");
 }

@@ -353,7 +353,7 @@ void set_parts(imported_setting& out, setting_table const& in, setting_request c
     if (model.empty() && in.has(key)) model = in.word(key);
   if (auto const mode = in.has("mode") ? in.word("mode") : std::string(); mode == "generate" || mode == "eval" || mode == "export")
     in.refuse("mode", "makes no training step");
-  auto keys = megatron_keys_below(in, {"comm_overlap.", "train.", "model.", "ddp.", "optimizer.", "dist."});
+  auto keys = megatron_keys_below(in, {"comm_overlap.", "train.", "model.", "model.dist_train.", "ddp.", "optimizer.", "dist."});
   for (auto const& entry : in.entries())  // flags in front of the words that override
     for (auto const* const flag :
          {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "virtual_pipeline_model_parallel_size",

@@ -76,11 +76,21 @@ class megatron_importer {
     out_.setting.pipeline.stages = static_cast<std::uint64_t>(in_.number_or("pipeline_model_parallel_size", 1));
     spread.context = in_.number_or("context_parallel_size", 1);
     auto const stages = static_cast<std::int64_t>(out_.setting.pipeline.stages);
-    for (auto const degree : {spread.tensor, spread.context, stages})
+    // Megatron-Core up to 2025 had an encoder on devices in front of each pipeline; Megatron-Bridge has a tower on devices of its own
+    auto const front = in_.number_or("encoder_pipeline_model_parallel_size", 0, 0);
+    auto const of_front = in_.number_or("encoder_tensor_model_parallel_size", 0, 0);
+    for (auto const degree : {spread.tensor, spread.context, stages, front, of_front})
       if (degree > 1 << 16) throw bad_input(in_.file() + ": a degree is above 2^16");
-    auto const given = in_.number("world_size");
-    auto const gpus = given && !asked_.gpus ? *given : gpus_of(in_, asked_);
-    spread.data = ranks_of(in_, gpus, spread.tensor * spread.context * stages, "TP x PP x CP") * spread.context;
+    auto const given = in_.number("world_size"), apart = in_.number("language_world_size");
+    auto const gpus = in_.flag("use_dist_train") && apart ? *apart : given && !asked_.gpus ? *given : gpus_of(in_, asked_);
+    auto const encoder = front * (of_front > 0 ? of_front : spread.tensor);
+    spread.data = ranks_of(in_, gpus, (spread.tensor * stages + encoder) * spread.context,
+                           encoder > 0 ? "TP x PP of model and encoder, x CP" : "TP x PP x CP") *
+                  spread.context;
+    if (encoder > 0) note("the " + std::to_string(encoder * spread.context) + " devices of each rank that have the encoder are not judged");
+    if (in_.flag("use_dist_train")) note("the devices of the vision tower, which dist_train sets apart, are not judged");
+    in_.ignore({"vision_world_size", "vision_tensor_model_parallel_size", "vision_pipeline_model_parallel_size",
+                "vision_context_parallel_size", "vision_expert_tensor_parallel_size", "vision_expert_model_parallel_size"});
     spread.sequence_parallel = in_.flag("sequence_parallel") && spread.tensor > 1;  // Megatron-LM turns it off at TP 1
     auto const how = in_.one_of("cp_comm_type", {"p2p", "all_gather", "a2a", "a2a+p2p", "allgather"});
     m.method = how == "a2a" ? ballast::context_method::ulysses : ballast::context_method::ring;

@@ -161,6 +161,14 @@ class torchtitan_importer {
   }
 
   void read_model() {
+    find_model();
+    if (auto const more = in_.number("model_spec.model.mtp_layers", 0)) out_.model.mtp_layers = *more;
+    auto const layers = in_.list("model_spec.model.layers");  // words of objects; converters replace matrices
+    if (std::find(layers.begin(), layers.end(), "rank") != layers.end())
+      note("adapters in model_spec.model.layers are judged as if all weights were trained: the memory is too high");
+    in_.ignore({"model_spec.**"});  // what a size of the code stands for
+  }
+  void find_model() {
     auto const name = in_.word("model.name"), flavor = in_.word("model.flavor");
     in_.ignore({"model.*"});
     if (asked_.model) {
@@ -184,7 +192,7 @@ class torchtitan_importer {
     spread.context = degree("context_parallel_degree");
     auto const stages = degree("pipeline_parallel_degree");
     out_.setting.pipeline.stages = static_cast<std::uint64_t>(stages);
-    spread.sequence_parallel = spread.tensor > 1 && in_.flag("parallelism.enable_sequence_parallel", true);
+    spread.sequence_parallel = in_.flag("parallelism.enable_sequence_parallel", true) && spread.tensor > 1;
     auto const ranks =
         ranks_of(in_, gpus_of(in_, asked_), spread.tensor * spread.context * stages, "the tensor, context and pipeline degrees");
     spread.data = ranks * spread.context;
@@ -210,6 +218,7 @@ class torchtitan_importer {
     m.expert = degree("expert_parallel_degree");
     auto const whole = in_.flag("parallelism.disable_loss_parallel");
     if (spread.tensor > 1) m.loss.how = ballast::head_loss::kind::parallel;
+    m.loss.chunks = in_.number_or("loss.num_chunks", 1);  // ChunkedLossWrapper
     if (spread.tensor > 1 && whole) note("disable_loss_parallel is judged as false: the memory of logits is too low");
     auto const expert_tensor = degree("expert_tensor_parallel_degree");
     if (out_.model.experts > 0) m.expert_tensor = expert_tensor;
@@ -396,7 +405,9 @@ class torchtitan_importer {
   }
 
   void read_others() {
-    auto const compiled = in_.flag("compile.enable") || in_.flag("training.compile");
+    auto const parts = in_.list("compile.components");  // the loss alone is none of what layers take
+    auto const layers = parts.empty() || std::find(parts.begin(), parts.end(), "model") != parts.end();
+    auto const compiled = (in_.flag("compile.enable") && layers) || in_.flag("training.compile");
     out_.time.rates.family = compiled ? ballast::kernel_family::compiled : ballast::kernel_family::eager;
     if (compiled) note("compile is not counted in the memory, which is too high");
     auto const converters = in_.list("model.converters");
@@ -405,6 +416,12 @@ class torchtitan_importer {
     });
     auto& fp8 = out_.time.rates.fp8;
     fp8 = converts || in_.flag("float8.enable_float8_linear");
+    if (in_.has("training.disable_cuda_graphs") && !in_.flag("training.disable_cuda_graphs"))
+      out_.time.graphs = ballast::graph_scope::layers;
+    if (in_.flag("parallelism.enable_fsdp_symm_mem")) note("the buffers of enable_fsdp_symm_mem are not counted");
+    auto const groups = in_.list("optimizer.param_groups");  // words of objects
+    for (auto at = groups.begin(); groups.end() - at > 2; ++at)
+      if (*at == "optimizer_name" && !at[2].starts_with("Adam")) in_.refuse("optimizer.param_groups", at[2] + " is not modelled");
     for (auto const* const key :
          {"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel", "compile.enable_async_tensor_parallel"})
       if (in_.flag(key)) out_.setting.model.kernels.tensor_overlap = true;  // without effect on the memory of these frameworks
@@ -427,7 +444,7 @@ class torchtitan_importer {
                 "float8.recipe_name",
                 "quantize.**",
                 "compile.*",
-                "compile.components",
+                "compile.backend",
                 "compile.fullgraph",
                 "compile.loss",
                 "compile.model",
@@ -463,7 +480,16 @@ class torchtitan_importer {
                 "hf_assets_path",
                 "dump_folder",
                 "parallelism.pipeline_parallel_expert_*",
+                "parallelism.spmd_backend",
                 "loss.*",
+                "loss.global_vocab_size",
+                "loss.loss_fn.global_vocab_size",
+                "loss.mtp_scale",
+                "override.imports",
+                "validator.**",
+                "activation_checkpoint.determinism_check",
+                "activation_checkpoint.force_recompute_mm_shapes_by_fqns",
+                "activation_checkpoint.preserve_rng_state",
                 "trainer.*",
                 "model_converters*",
                 "activation_checkpoint"});

@@ -115,7 +115,7 @@ class trl_importer {
     if (type != "chunked_nll") return;
     if (!in_.has("loss_type")) note("the loss is judged in chunks of 256 tokens, TRL's default; older versions keep all logits, as nll");
     auto const& by = out_.setting;
-    out_.setting.model.loss = {.how = ballast::head_loss::kind::chunked,
+    out_.setting.model.loss = {.how = ballast::head_loss::kind::plain,
                                .chunks = ballast::divide_up(by.sequence * by.micro_batch, std::int64_t{256})};
   }
 
@@ -260,7 +260,7 @@ class trl_importer {
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   line("use_liger_kernel: ", m.loss.how == ballast::head_loss::kind::fused ? "true" : "false");
   if (m.loss.how != ballast::head_loss::kind::fused)
-    line("loss_type: ", m.loss.how == ballast::head_loss::kind::chunked ? "chunked_nll" : "nll");
+    line("loss_type: ", m.loss.how == ballast::head_loss::kind::plain && m.loss.chunks > 1 ? "chunked_nll" : "nll");
   line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
   if (!of.details.learning_rate.empty()) line("learning_rate: ", of.details.learning_rate);
   if (of.task == training_task::grpo) text += lines_of_answers(of, "", "vllm_enable_sleep_mode: true");

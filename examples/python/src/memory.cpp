@@ -69,7 +69,8 @@ ballast::head_loss loss_of(std::string const& name) {
   if (colon == std::string::npos) return out;
   auto const* const end = name.data() + name.size();
   auto const [at, error] = std::from_chars(name.data() + colon + 1, end, out.chunks);
-  auto const in_chunks = out.how == ballast::head_loss::kind::chunked || out.how == ballast::head_loss::kind::sixteen_bits;
+  using enum ballast::head_loss::kind;
+  auto const in_chunks = out.how == chunked || out.how == sixteen_bits || out.how == plain || out.how == parallel;
   ballast::require(in_chunks && error == std::errc() && at == end,
                    [&] { return "loss = \"" + name + "\": a number of chunks is written as in chunked:8"; });
   return out;
@@ -191,13 +192,19 @@ nb::dict parts_of(ballast::memory_parts const& of) {
 template <class... Arguments>
 struct functions_of_setting {
   static nb::list memory(nb::handle model, std::int64_t sequence, std::int64_t micro_batch, bool hopper, std::int64_t tiles,
-                         std::string const& train_vision, std::string const& train_projector, Arguments... arguments) {
+                         std::string const& train_vision, std::string const& train_projector, std::int64_t vision_tensor,
+                         Arguments... arguments) {
     auto const whole = vision_model_of(model);
     auto const shape = whole ? whole->language : model_of(model);
-    ballast::require(whole || tiles == 0, [&] { return "tiles = " + std::to_string(tiles) + ": the model reads no images"; });
+    auto const only_with_images = [&](char const* name, std::int64_t value) {
+      ballast::require(whole || value == 0, [&] { return ballast::sentence(name, " = ", value, ": the model reads no images"); });
+    };
+    only_with_images("tiles", tiles);
+    only_with_images("vision_tensor", vision_tensor);
     auto by = setting_of(shape, arguments...);
     by.model.vision = trained_of(train_vision);
     by.model.projector = trained_of(train_projector);
+    by.model.vision_tensor = vision_tensor;
     by.sequence = sequence;
     by.micro_batch = micro_batch;
     auto const stages_of = [&] {
@@ -266,8 +273,10 @@ void bind_memory(nb::module_& m) {
       "transformers, axolotl or deepspeed: what is None is then what it does by default; else the framework is eager, the optimizer adam,\n"
       "ZeRO 0. With `stream_pools`, reserved bytes are counted rather than allocated ones. docs/memory-model.md describes all terms.\n\n"
       "`model` may be a vision-language model: then `tiles` is the number of image tiles of a micro-batch, and `train_vision` and\n"
-      "`train_projector` say what is trained beside the language model.",
-      "sequence"_a, "micro_batch"_a = 1, "hopper"_a = true, "tiles"_a = 0, "train_vision"_a = "none", "train_projector"_a = "all");
+      "`train_projector` say what is trained beside the language model. Of the `tensor` devices that share a layer, `vision_tensor`, a\n"
+      "divisor, share the tower and the projector, and the others take other tiles; 0 stands for all.",
+      "sequence"_a, "micro_batch"_a = 1, "hopper"_a = true, "tiles"_a = 0, "train_vision"_a = "none", "train_projector"_a = "all",
+      "vision_tensor"_a = 0);
   m.def(
       "devices",
       [] {

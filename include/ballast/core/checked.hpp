@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/version.hpp>
+#include <ballast/core/wide.hpp>
 
 #include <cstdint>
 
@@ -28,7 +29,9 @@ struct checked {
   }
   /// @brief The product, or `none`. @param a a factor @param b a factor
   friend BALLAST_HD constexpr checked operator*(checked a, checked b) noexcept {
-    return checked(!a.fits() || !b.fits() || (b.value != 0 && a.value > most / b.value) ? none : a.value * b.value);
+    if (!a.fits() || !b.fits()) return checked(none);
+    auto const product = multiply(static_cast<std::uint64_t>(a.value), static_cast<std::uint64_t>(b.value));
+    return checked(product.high != 0 ? none : static_cast<std::int64_t>(product.low));  // from 2^63 on, it is negative
   }
 };
 

@@ -23,13 +23,24 @@ struct wide {
   }
 };
 
+#if defined(__SIZEOF_INT128__) && !defined(__CUDA_ARCH__)
+namespace detail {
+__extension__ typedef unsigned __int128 native_wide;  // NOLINT(modernize-use-using): the extension needs it
+}
+#endif
+
 /// @brief The exact product, in 128 bits. @param a any value @param b any value @return `a * b`
 [[nodiscard]] BALLAST_HD constexpr wide multiply(std::uint64_t a, std::uint64_t b) noexcept {
+#if defined(__SIZEOF_INT128__) && !defined(__CUDA_ARCH__)
+  auto const product = static_cast<detail::native_wide>(a) * b;
+  return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
+#else
   constexpr std::uint64_t half = 0xffffffffU;
   auto const low = (a & half) * (b & half);
   auto const cross = (a >> 32) * (b & half) + (low >> 32);  // at most 2^64 - 2^33 + 2^32: no carry is lost
   auto const other = (a & half) * (b >> 32) + (cross & half);
   return {(a >> 32) * (b >> 32) + (cross >> 32) + (other >> 32), (other << 32) | (low & half)};
+#endif
 }
 
 /// @brief The sign of `a * b - c * d`, computed without overflow. With positive b, d it compares the fractions `a / d` and `c / b`.
@@ -55,6 +66,10 @@ struct division {
 /// @return the quotient, rounded down, and the remainder
 [[nodiscard]] BALLAST_HD constexpr division divide(wide dividend, std::uint64_t divisor) noexcept {
   if (dividend.high == 0) return {dividend.low / divisor, dividend.low % divisor};
+#if defined(__SIZEOF_INT128__) && !defined(__CUDA_ARCH__)
+  auto const whole = static_cast<std::uint64_t>((static_cast<detail::native_wide>(dividend.high) << 64 | dividend.low) / divisor);
+  return {whole, dividend.low - whole * divisor};
+#else
   // Long division with digits of 32 bits (Knuth, The Art of Computer Programming 2, algorithm D): shift until the first bit is set.
   constexpr std::uint64_t half = 0xffffffffU;
   auto by = divisor;
@@ -78,6 +93,7 @@ struct division {
   auto const middle = (high << 32 | low >> 32) - first * by;  // modulo 2^64
   auto const second = digit(middle, low & half);
   return {first << 32 | second, ((middle << 32 | (low & half)) - second * by) >> shift};
+#endif
 }
 
 /// @brief `a * b / divisor`, rounded up. @param a any value @param b any value @param divisor not 0; the quotient must be below 2^64

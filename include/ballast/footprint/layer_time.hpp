@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,27 @@ struct layer_pass {
   friend constexpr bool operator==(layer_pass const&, layer_pass const&) = default;
 };
 
+namespace detail {
+/// Times of weight matrices on one device with one set of rates, kept for searches that ask for the same ones again and again.
+class known_matrices {
+ public:
+  [[nodiscard]] pass_time operator()(std::array<std::int64_t, 5> const& of, device const& on, kernel_rates const& rates) {
+    if (auto const at = times_.find(of); at != times_.end()) return at->second;
+    return times_.emplace(of, matrix_time(of[0], of[1], of[2], on, rates, rates.fp8, of[3], of[4])).first->second;
+  }
+
+ private:
+  struct hash_of {
+    [[nodiscard]] std::size_t operator()(std::array<std::int64_t, 5> const& of) const noexcept {
+      std::uint64_t out = 0;
+      for (auto const value : of) out = (out ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U, out ^= out >> 29;
+      return static_cast<std::size_t>(out);
+    }
+  };
+  std::unordered_map<std::array<std::int64_t, 5>, pass_time, hash_of> times_;  // of rows, widths, groups and share
+};
+}  // namespace detail
+
 /// @brief The time of a layer's kernels and exchanges, one by one.
 /// @param model  the shape
 /// @param layer  0 … layers - 1
@@ -85,6 +107,7 @@ struct layer_pass {
 /// @param on     the device, with the bandwidths of its links
 /// @param with   rates, and what else time depends on
 /// @param batch  a micro-batch on the devices of a context-parallel group: tokens and squares
+/// @param known  times of matrices on this device with these rates, to which new ones are added; or null
 /// @return picoseconds
 /// @throws invalid_input if an argument is out of range, or the time of a kernel reaches 2^56 picoseconds
 /// @par Complexity
@@ -95,7 +118,8 @@ struct layer_pass {
 /// This library (docs/time-model.md).
 template <class = when_called>
 [[nodiscard]] constexpr layer_parts parts_of_layer(transformer const& model, std::int64_t layer, model_setting const& by, device const& on,
-                                                   time_setting const& with, batch_shape const& batch) {
+                                                   time_setting const& with, batch_shape const& batch,
+                                                   detail::known_matrices* known = nullptr) {
   detail::require_layer(model, layer);
   require_valid(by);
   require_valid(with);
@@ -111,8 +135,12 @@ template <class = when_called>
   auto const linear = detail::is_linear(m, layer), scored = detail::is_scored(m, layer);
   layer_parts out{.routed = detail::has_experts(m, layer), .mixer = detail::has_mixer(m, layer), .ffn = detail::has_ffn(m, layer)};
   if (tokens == 0) return out;
+  auto const matrix = [&](std::int64_t rows, std::int64_t wide, std::int64_t in, std::int64_t groups, std::int64_t share) {
+    return known != nullptr ? (*known)({rows, wide, in, groups, share}, on, rates)
+                            : matrix_time(rows, wide, in, on, rates, rates.fp8, groups, share);
+  };
   auto const product = [&](std::int64_t rows, std::int64_t wide, std::int64_t in) {
-    out.gemm = out.gemm + matrix_time(rows, wide, in, on, rates, rates.fp8);
+    out.gemm = out.gemm + matrix(rows, wide, in, 1, 1000);
   };
 
   auto moved = checked(0), moved_back = checked(0);  // bytes of operators
@@ -205,7 +233,7 @@ template <class = when_called>
     auto const rows = detail::thousandths_of(even, with.imbalance);
     auto const local = divide_up(m.experts, split.expert), each = divide_up(rows * split.expert_tensor, local);
     for (auto const& [wide, in] : {std::array{(m.gated ? 2 : 1) * inner, h}, std::array{h, inner}})
-      out.experts = out.experts + matrix_time(each, wide, in, on, rates, rates.fp8, local, rates.expert_gemm);
+      out.experts = out.experts + matrix(each, wide, in, local, rates.expert_gemm);
     auto const copies = with.dispatcher == token_dispatcher::once ? bytes.permutation * 3 / 4 : bytes.permutation;
     auto const rest = bytes.permutation * 3 % 4;  // of a quarter of a byte
     move(rows * split.expert_tensor, h, copies, copies);
@@ -471,6 +499,7 @@ class chebyshev_line {
 /// @param modules  the sets of modules of `linear_layer::modules`
 /// @param within   the sizes of micro-batches that the line is for
 /// @param units    units of a picosecond, in [1, 1024]: more of them round c less, where many devices share a layer
+/// @param known    as `parts_of_layer`
 /// @return both passes, and each way to recompute, in these units; recomputing all is the forward pass with its exchanges
 /// @throws invalid_input as `parts_of_layer`, or if the range is none
 /// @par Complexity
@@ -480,7 +509,8 @@ class chebyshev_line {
 template <class = when_called>
 [[nodiscard]] inline linear_layer linear_layer_time(transformer const& model, std::int64_t layer, model_setting const& by, device const& on,
                                                     time_setting const& with, std::span<module_set const> modules = {},
-                                                    batch_range const& within = {}, std::int64_t units = 1) {
+                                                    batch_range const& within = {}, std::int64_t units = 1,
+                                                    detail::known_matrices* known = nullptr) {
   auto const [least, most, typical] = within;
   detail::require_within("least", least, 16, 1 << 22);
   detail::require_within("most", most, 2 * least, 1 << 24);
@@ -490,7 +520,7 @@ template <class = when_called>
   free.rates.host = free.rates.host_experts = 0;
   using values = std::vector<std::int64_t>;
   auto const times = [&](std::int64_t tokens, std::int64_t length) {
-    auto const parts = parts_of_layer(model, layer, by, on, free, {.tokens = tokens, .squares = tokens * length, .tiles = 0});
+    auto const parts = parts_of_layer(model, layer, by, on, free, {.tokens = tokens, .squares = tokens * length, .tiles = 0}, known);
     auto const pass = overlapped(parts, model, by, free);
     values out{pass.time.forward - pass.exchange.forward, pass.time.backward - pass.exchange.backward, pass.exchange.forward,
                pass.exchange.backward, recompute_time(parts, pass, again::products)};

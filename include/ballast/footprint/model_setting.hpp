@@ -66,8 +66,10 @@ struct head_loss {
     copied,        ///< transformers up to 4.44: the model returns float32 logits, and the loss has a shifted copy
     parallel,      ///< PyTorch's loss over a vocabulary that DTensor shards
   };
-  kind how = kind::plain;     ///< the way
-  std::int64_t chunks = 1;    ///< number of chunks of a micro-batch, with `chunked` and `sixteen_bits`; at least 1
+  kind how = kind::plain;  ///< the way
+  /// Number of chunks of a micro-batch, at least 1, with `chunked` and `sixteen_bits`. With `plain` and `parallel`, several chunks run
+  /// head, loss and their backward pass one after the other, so logits of one exist at a time.
+  std::int64_t chunks = 1;
   std::int64_t share = 1000;  ///< tokens that have logits, in thousandths of all, in [1, 1000]: those of the answers alone
   friend constexpr bool operator==(head_loss const&, head_loss const&) = default;
 };
@@ -202,6 +204,7 @@ struct bytes_of_logit {
 /// | `returned` | 6 | 8 | logits in 16 bits, float32 log-softmax; two float32 gradients |
 /// | `copied` | 8 | 8 | float32 logits and log-softmax; two float32 gradients |
 /// | `parallel` | 4 | 12 | log-softmax; its one-hot gradient, its exponential, and their sum |
+/// | `plain` and `parallel` in chunks | 0 | 14, 18 of a chunk | the same, and logits in 16 bits beside them |
 ///
 /// @param loss   how the loss is computed
 /// @param count  whose tensors are counted
@@ -212,6 +215,8 @@ struct bytes_of_logit {
 [[nodiscard]] constexpr bytes_of_logit bytes_per_logit(head_loss const& loss, tensor_count count = tensor_count::table,
                                                        std::int64_t value = 2) noexcept {
   auto const more = count == tensor_count::table ? 0 : value - 2;
+  if (loss.chunks > 1 && loss.how == head_loss::kind::plain) return {0, 0, 14 + more};
+  if (loss.chunks > 1 && loss.how == head_loss::kind::parallel) return {0, 0, 18 + more};
   switch (loss.how) {
     case head_loss::kind::plain:
       if (count == tensor_count::megatron) return {4, more > 0 ? 0 : 2, 0};

@@ -24,6 +24,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -62,8 +63,9 @@ namespace detail {
 
 /// Times of kernels that do not depend on the data-parallel ranks, by kind of layer: they are computed once.
 struct kernel_times {
-  std::array<std::optional<std::pair<std::vector<module_set>, linear_layer>>, layer_kinds> kinds{};
-  std::optional<std::pair<batch_cost, batch_cost>> head{};  // both passes
+  std::map<std::size_t, std::pair<std::vector<module_set>, linear_layer>> kinds{};  // few of many
+  std::optional<std::pair<batch_cost, batch_cost>> head{};                          // both passes
+  known_matrices* matrices = nullptr;                                               // of all times that are computed for one device
 };
 
 /// Puts times into the layers of a language model or a vision encoder.
@@ -159,9 +161,10 @@ class layer_clock {
     std::vector<module_set> sets;
     for (auto const& o : options)
       if (o.recomputed == recomputation::selective && !o.modules.empty()) sets.push_back(o.modules);
-    auto& known = known_.kinds[kind_of(model_, which)];
-    if (!known || known->first != sets) known.emplace(sets, linear_layer_time(model_, which, by_, on_, with_, sets, within_, units_));
-    return known->second;
+    auto const [known, added] = known_.kinds.try_emplace(kind_of(model_, which));
+    if (added || known->second.first != sets)
+      known->second = std::pair(sets, linear_layer_time(model_, which, by_, on_, with_, sets, within_, units_, known_.matrices));
+    return known->second.second;
   }
   [[nodiscard]] std::pair<batch_cost, batch_cost> const& head() {
     if (known_.head) return *known_.head;

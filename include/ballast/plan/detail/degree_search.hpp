@@ -257,8 +257,13 @@ class degree_search {
     auto const [known, added] = chain_at(at.micro_batch);
     if (added) {
       known->second = counted->second;
+      auto& kernels = kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.micro_batch, at.vision}];
+      if constexpr (std::same_as<Model, transformer>)
+        kernels.matrices = &matrices_;
+      else
+        kernels[0].matrices = kernels[1].matrices = &matrices_;
       time_chain(known->second.kinds, known->second.first, model_, by, on_.device, times_, times(mean_, at.micro_batch), at.stages,
-                 kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.micro_batch, at.vision}]);
+                 kernels);
     }
     return known->second;
   }
@@ -395,6 +400,7 @@ class degree_search {
   time_setting times_;
   std::size_t layers_ = 0;
   using known_times = std::conditional_t<std::same_as<Model, transformer>, kernel_times, std::array<kernel_times, 2>>;
+  known_matrices matrices_;
   std::map<std::array<std::int64_t, 6>, known_times> kernels_;
   std::map<std::array<std::int64_t, 6>, std::int64_t> time_;
   std::map<std::array<std::int64_t, 7>, chain> chains_;
