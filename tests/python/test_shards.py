@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests plan_shards, chunks and levels of the Python package with NumPy alone. Run by scripts/test-python and .ci/run."""
+"""Tests plan_shards, chunks and levels with NumPy alone. Run by scripts/test-python and .ci/run."""
 
 import pathlib
 import re
