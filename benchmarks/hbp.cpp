@@ -7,12 +7,16 @@
 
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/cost/degree_cost.hpp>
 #include <ballast/levels/figures.hpp>
+#include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/hbp.hpp>
+#include <ballast/methods/length_buckets.hpp>
 #include <ballast/packing/first_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/shuffled.hpp>
 #include <ballast/packing/worst_fit.hpp>
+#include <ballast/sharding/simple_shards.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +24,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -324,6 +329,103 @@ void print_mixes(std::vector<std::pair<char const*, lengths_t>> const& mixes) {
   std::printf("| yes | yes | 0.004 | %.4f | 1.44 | %.3f |\n", both.attention_ratio, both.speedup_over(base));
 }
 
+// ---- FlexSP ----
+
+constexpr std::int64_t device_tokens = 16384;  // of a device in a pass, with 28 recomputed layers
+
+/// The model's time of a sample on the devices that share it, as in the levels of HBP.
+ballast::degree_cost shared_cost() {
+  auto const of = [](std::uint32_t sp) { return ballast::modelled_level_time(ballast_test::hbp_setup(), {device_tokens * sp, sp, 28}); };
+  auto const alone = of(1);
+  ballast::degree_cost cost{.linear = alone.per_token, .square = alone.per_square, .exchange = {0}};
+  for (std::uint32_t sp = 2; sp <= 32; sp *= 2) cost.exchange.push_back((of(sp).per_token - alone.per_token) / sp);
+  return cost;
+}
+
+struct planned_batches {
+  double padding = 0, dbr = 0, abr = 0, cr = 0;  // means over the micro-batches; `padding` is what rounding up to buckets adds
+  double seconds = 0;                            // modelled, of 512K tokens
+  double planning = 0;                           // measured, of a batch
+};
+/// Batches of 512 samples, in micro-batches on 32 devices.
+template <class Plan>
+planned_batches batches_by(Plan const& plan, lengths_t const& lengths, std::size_t count) {
+  auto const cost = shared_cost();
+  auto const pass = ballast::modelled_level_time(ballast_test::hbp_setup(), {device_tokens, 1, 28}).per_pack / 1000;
+  ballast::sharding_options const on{
+      .capacity = device_tokens, .ranks = 32, .cost_per_pass = pass, .execution = ballast::execution::lockstep};
+  planned_batches out;
+  double micro_batches = 0, tokens = 0, nanoseconds = 0;
+  for (std::size_t b = 0; b < count; ++b) {
+    lengths_t const batch(lengths.begin() + static_cast<std::ptrdiff_t>(512 * b),
+                          lengths.begin() + static_cast<std::ptrdiff_t>(512 * b + 512));
+    auto const start = std::clock();
+    ballast::shards<> const found = plan(batch, on, cost);
+    out.planning += static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / static_cast<double>(count);
+    if (found.status != ballast::status::feasible) std::abort();
+    nanoseconds += static_cast<double>(found.time.value);
+    for (std::size_t m = 0; m < found.passes(0); ++m) {
+      lengths_t held(found.ranks(), 0), squares(found.ranks(), 0), samples;
+      std::int64_t all = 0, exchanged = 0;
+      for (std::size_t r = 0; r < found.ranks(); ++r)
+        for (auto const& piece : found(r, m)) {
+          auto const here = piece.end - piece.begin, length = batch[piece.sample];
+          held[r] += here;
+          squares[r] += here * length;
+          all += here;
+          exchanged += here < length ? here : 0;
+          if (piece.begin == 0) samples.push_back(length);
+        }
+      auto const waiting = [](lengths_t const& of) {
+        return 1 - std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size()) /
+                       static_cast<double>(*std::max_element(of.begin(), of.end()));
+      };
+      auto const excess = static_cast<double>(ballast::length_buckets(samples, 16).excess.value);
+      out.padding += excess / (static_cast<double>(all) + excess);
+      out.dbr += waiting(held);
+      out.abr += waiting(squares);
+      out.cr += static_cast<double>(exchanged) / static_cast<double>(all);
+      tokens += static_cast<double>(all);
+      micro_batches += 1;
+    }
+  }
+  for (auto* const sum : {&out.padding, &out.dbr, &out.abr, &out.cr}) *sum /= micro_batches;
+  out.seconds = nanoseconds * 1e-9 / tokens * (512 << 10);
+  return out;
+}
+
+void print_flexsp(lengths_t const& lengths, lengths_t const& documents) {
+  constexpr std::size_t batches = 100;
+  auto const flexsp = [](auto const& batch, auto const& on, auto const& cost) {
+    return ballast::flexsp::schedule(batch, on, cost, {.fewest_ranks = 1});
+  };
+  auto const lockstep = [](auto const& batch, auto const& on, auto const& cost) { return ballast::lockstep_shards(batch, on, cost); };
+  auto const by_flexsp = batches_by(flexsp, lengths, batches), by_lockstep = batches_by(lockstep, lengths, batches);
+  auto const tokens = static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}));
+  auto const isf = figures_of(lengths, {{131072, 8, 28}}, false), hbp = figures_of(lengths, {{16384, 1, 28}, {131072, 8, 28}}, true);
+  auto const start = std::clock();
+  (void)hbp::plan_training(lengths, std::vector<ballast::level>{{16384, 1, 28}, {131072, 8, 28}});
+  auto const planning = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  auto const seconds = [&](ballast::level_figures const& of) { return of.seconds / tokens * (512 << 10); };
+  std::puts("\nTable 12: the stand-in of Tulu 3 + LongCite; FlexSP by batches of 512 samples, the mean of 100; published, then measured\n");
+  std::puts("| method | PR | DBR | CR | ABR | gain |\n|---|---|---|---|---|---|");
+  std::printf("| ISF | 0, 0 | 0.001, %.4f | 1, %.3f | 0.506, %.3f | 1, 1 |\n", isf.token_ratio, isf.communication_ratio,
+              isf.attention_ratio);
+  std::printf("| FlexSP | 0.04, %.3f | 0.064, %.3f | 0.171, %.3f | 0.36, %.3f | 1.2, %.3f |\n", by_flexsp.padding, by_flexsp.dbr,
+              by_flexsp.cr, by_flexsp.abr, seconds(isf) / by_flexsp.seconds);
+  std::printf("| HBP | 0, 0 | 0.001, %.4f | 0.173, %.3f | 0.002, %.4f | 1.4, %.3f |\n", hbp.token_ratio, hbp.communication_ratio,
+              hbp.attention_ratio, seconds(isf) / seconds(hbp));
+  std::printf("| lockstep_shards | – | –, %.3f | –, %.3f | –, %.3f | –, %.3f |\n", by_lockstep.dbr, by_lockstep.cr, by_lockstep.abr,
+              seconds(isf) / by_lockstep.seconds);
+  std::puts("\nTable 14: seconds of 512K tokens; planning of a batch on one thread here, for HBP its share of the epoch's\n");
+  std::puts("| method | lengths | planning published | measured | training published | modelled |\n|---|---|---|---|---|---|");
+  auto const of_documents = batches_by(flexsp, documents, 8);
+  std::printf("| FlexSP | Wikipedia (pretraining-documents up to 128K) | 4.41 | %.4f | 2.4 | %.2f |\n", of_documents.planning,
+              of_documents.seconds);
+  std::printf("| FlexSP | Tulu 3 + LongCite | 3.43 | %.4f | 3.02 | %.2f |\n", by_flexsp.planning, by_flexsp.seconds);
+  std::printf("| HBP | Tulu 3 + LongCite | 0 | %.4f | 2.75 | %.2f |\n", planning / tokens * (512 << 10), seconds(hbp));
+}
+
 }  // namespace
 
 int main() {
@@ -354,5 +456,6 @@ int main() {
                {"Tulu 3 + LongCite", mixture},
                {"OpenHermes + LongCite", hermes_cite},
                {"Tulu 3 + LongWriter", together(tulu, uniform(6000, 2048, 32768))}});
+  print_flexsp(mixture, up_to(131072, generated("pretraining-documents", 5000)));
   return 0;
 }

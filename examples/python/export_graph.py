@@ -54,12 +54,15 @@ def flops_of(node):
 
 
 class Exporter:
-    """The operators and tensors so far; a tensor is known by its index."""
+    """The operators and tensors so far; a tensor is known by its index. Sizes are multiples of `unit` bytes."""
 
-    def __init__(self):
-        self.operators, self.tensors = [], []
+    def __init__(self, unit=1):
+        self.operators, self.tensors, self.unit = [], [], unit
         self.of_node = {}  # the tensors of a node; None for outputs that are none
         self.of_storage = {}  # the tensors in each storage
+
+    def rounded(self, count):
+        return -(-count // self.unit) * self.unit
 
     def names(self, tensors):
         return [self.tensors[t]["name"] for t in tensors]
@@ -67,7 +70,7 @@ class Exporter:
     def add_tensor(self, name, value, **fields):
         entry = {"name": name, "bytes": value.numel() * value.element_size(), **fields}
         if "view_of" not in entry and "in_place_of" not in entry:
-            entry["bytes"] = value.untyped_storage().nbytes()
+            entry["bytes"] = self.rounded(value.untyped_storage().nbytes())
         self.tensors.append(entry)
         self.of_storage.setdefault(storage_of(value), []).append(len(self.tensors) - 1)
         return len(self.tensors) - 1
@@ -107,7 +110,7 @@ class Exporter:
         changed = [parameter]
         if state_bytes > 0:
             name = self.tensors[parameter]["name"] + " state"
-            self.tensors.append({"name": name, "bytes": count * state_bytes, "kind": "state"})
+            self.tensors.append({"name": name, "bytes": self.rounded(count * state_bytes), "kind": "state"})
             changed.append(len(self.tensors) - 1)
         first = len(self.tensors)
         for t in changed:
@@ -134,17 +137,23 @@ def ancestors(node):
     return out
 
 
-def training_step(model, inputs, loss, targets=(), state_bytes=8):
+def training_step(model, inputs, loss, targets=(), state_bytes=8, unit=1):
     """The graph of a step: forward, backward, and an update of each trained parameter.
 
     `loss` makes a number of what the model returns and `targets`. `state_bytes` are bytes of the optimiser for each
-    number of a parameter: 8 for Adam with states in 32 bits, 0 for plain SGD.
+    number of a parameter: 8 for Adam with states in 32 bits, 0 for plain SGD. Sizes are rounded up to multiples of
+    `unit` bytes, so that the addresses of a layout are, too.
     """
-    graph, parameters, buffers, trained = trace(model, inputs, loss, targets)
+    return exported(trace(model, inputs, loss, targets), state_bytes, unit)[0]
+
+
+def exported(traced, state_bytes, unit):
+    """The graph of what `trace` returns, and the exporter, which knows the tensors of each node."""
+    graph, parameters, buffers, trained = traced
     result = next(n for n in graph.nodes if n.op == "output").args[0]
     value, gradients = result[0], result[1:]
     forward = ancestors(value)
-    out, of_parameter = Exporter(), {}
+    out, of_parameter = Exporter(unit), {}
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
     names = parameters + buffers + [f"input {i}" for i in range(len(placeholders) - len(parameters) - len(buffers))]
     for node, name in zip(placeholders, names):
@@ -164,7 +173,7 @@ def training_step(model, inputs, loss, targets=(), state_bytes=8):
         if gradient is not None:
             node = of_parameter[name]
             out.update(out.of_node[node][0], node.meta["val"].numel(), out.of_node[gradient][0], state_bytes)
-    return {"operators": out.operators, "tensors": out.tensors}
+    return {"operators": out.operators, "tensors": out.tensors}, out
 
 
 def write_graph(graph, path):

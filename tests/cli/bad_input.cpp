@@ -146,7 +146,7 @@ TEST_CASE("a document that is deeper than any is refused, and ends no reader", "
   REQUIRE(in.shell("mkdir d && cp d.json d/plan.json").code == 0);
   std::string const why = ": objects and lists are more than 512 deep in each other\n";
   check_refused(in.ballast("order g.json"), "g.json" + why);
-  check_refused(in.ballast("compare f --gpus 1 --plan s.json"), "s.json:1" + why);
+  check_refused(in.ballast("compare f --gpus 1 --capacity 9 --plan s.json"), "s.json:1" + why);
   check_refused(in.ballast("plan f --capacity 9 --ranks 1 --model ./d.json"), "./d.json" + why);
   check_refused(in.ballast("plan f --capacity 9 --ranks 1 --cost d.json"), "d.json" + why);
   check_refused(in.ballast("plan f --gpus 1 --levels d.json"), "d.json" + why);

@@ -58,7 +58,7 @@ TEST_CASE("compare: every method trains every sample once, and none is below its
         row["compute"].get<double>() + row["exchange"].get<double>() + row["passes"].get<double>() + row["waiting"].get<double>();
     CHECK_THAT(parts, Catch::Matchers::WithinAbs(1.0, 1e-9));
     CHECK(row["waiting"].get<double>() >= -1e-9);
-    if (row["left"] == 0) step[name] = row["step_milliseconds"].get<double>();
+    if (row["left"] == 0) step[name] = row["step_milliseconds"].get<double>() * row["steps"].get<double>();
   }
   CHECK(got["methods"].size() == ballast_cli::schedulers().size());
   for (auto const& [name, time] : step) {
@@ -69,12 +69,17 @@ TEST_CASE("compare: every method trains every sample once, and none is below its
   CHECK(in.ballast("compare f --gpus 8 --capacity 8192 --batch 100").out.find("\nballast ") != std::string::npos);
 }
 
-TEST_CASE("compare: no capacity is that of the longest sample; a sample without room is said", "[cli][compare]") {
+TEST_CASE("compare: no capacity is what the memory holds; a sample without room is said", "[cli][compare]") {
   scratch const in;
-  auto const lengths = mixture(60);
-  in.file("f", as_text(lengths));
-  auto const longest = *std::max_element(lengths.begin(), lengths.end());
-  CHECK(json::parse(in.ballast("compare f --gpus 8 --json").out)["capacity"] == longest);
+  in.file("f", as_text(mixture(60)));
+  auto const got = json::parse(in.ballast("compare f --gpus 8 --json").out);
+  CHECK(got["capacity"] == got["tokens_with_memory"]);
+  CHECK(got["capacity"] < 20'000);
+  for (auto const& row : got["methods"])
+    if (!row.contains("no_plan")) CHECK(row["memory_bytes"].get<std::int64_t>() <= 80'000'000'000);
+  auto const more = json::parse(in.ballast("compare f --gpus 64 --json --methods static").out);
+  CHECK(more["capacity"] > got["capacity"]);
+  check_refused(in.ballast("schedule f --gpus 1"), "a GPU has memory for no token beside the states of llama-3.1-8b; more --gpus", 3);
   auto const none = json::parse(in.ballast("compare f --gpus 2 --capacity 8192 --methods static,ballast --json").out);
   REQUIRE(none["methods"].size() == 2);
   for (auto const& row : none["methods"]) CHECK(row["no_plan"].get<std::string>().find(" tokens, which has no room") != std::string::npos);
@@ -86,7 +91,7 @@ TEST_CASE("compare: any number of GPUs, and batches of few tokens; a method that
   in.file("f", as_text(mixture(60)));
   in.file("g", "5\n2\n1\n");
   for (auto const* gpus : {"1", "3", "6", "32"})
-    for (auto const* file : {"f --capacity 40000", "g"}) {
+    for (auto const* file : {"f --capacity 40000", "g --capacity 5"}) {
       auto const o = in.ballast("compare " + std::string(file) + " --json --gpus " + gpus);
       CAPTURE(gpus, file, o.err);
       REQUIRE(o.code == 0);
@@ -99,10 +104,36 @@ TEST_CASE("compare: any number of GPUs, and batches of few tokens; a method that
   CHECK(o.out.find("no plan: megatron-hybrid-cp takes 1, 2, 4, ... GPUs, not 6") != std::string::npos);
 }
 
+TEST_CASE("compare: hbp plans an epoch in steps of its own, which count by their tokens", "[cli][compare]") {
+  scratch const in;
+  std::string text;
+  for (int i = 0; i < 6; ++i) text += as_text(mixture(1000));
+  in.file("f", text);
+  auto const o = in.ballast("compare f --gpus 8 --capacity 8192 --batch 100 --batches 60 --methods hbp,flexsp,ballast");
+  CAPTURE(o.out);
+  CHECK(o.out.find(" own steps  packs and steps") != std::string::npos);
+  CHECK(o.out.find("hbp makes steps of its own") == std::string::npos);
+  auto const few = in.ballast("compare f --gpus 8 --capacity 8192 --batch 100 --methods hbp").out;
+  CHECK(few.find("hbp makes steps of its own of all samples, here ") != std::string::npos);
+  auto const rows =
+      json::parse(in.ballast("compare f --gpus 8 --capacity 8192 --batch 100 --batches 60 --json --methods hbp,ballast").out)["methods"];
+  auto const per_token = [](json const& row) {
+    return row["step_milliseconds"].get<double>() * row["steps"].get<double>() / row["tokens"].get<double>();
+  };
+  CHECK(rows[0]["samples"] == 6000);
+  CHECK(rows[0]["steps"].get<int>() > 60);
+  CHECK(rows[1]["steps"] == 60);
+  CHECK(rows[0]["delayed"] == 0);
+  CHECK(per_token(rows[0]) < 1.25 * per_token(rows[1]));
+  CHECK(per_token(rows[0]) > per_token(rows[1]));
+}
+
 TEST_CASE("compare: a model whose states fill the memory of a GPU is said to leave no room", "[cli][compare]") {
   scratch const in;
   in.file("f", "100\n200\n");
-  auto const words = [&](std::string const& more) { return in.ballast("compare f --methods chunkflow --model llama-3.1-8b " + more).out; };
+  auto const words = [&](std::string const& more) {
+    return in.ballast("compare f --methods chunkflow --capacity 200 --model llama-3.1-8b " + more).out;
+  };
   auto const none = std::string(" (a GPU has memory for none beside its states; more --gpus or a smaller --model make room); ");
   CHECK(words("--gpus 1").find(none) != std::string::npos);
   CHECK(words("--gpus 1").find("memory for 0") == std::string::npos);
@@ -129,9 +160,9 @@ TEST_CASE("compare and schedule: a number of GPUs that has no power of two with 
   }
   check_refused(in.ballast("schedule f --gpus 3 --capacity 5564 --method hbp --out s"), "batch 0: hbp finds no plan for its 2 samples", 3);
   check_refused(in.ballast("compare f --gpus 1048576"), "--gpus 1048576: expected at most 1048575");
-  CHECK(in.ballast("schedule f --gpus 1 --method flexsp").code == 0);
+  CHECK(in.ballast("schedule f --gpus 1 --capacity 20000 --method flexsp").code == 0);
   in.file("one", "5000\n");
-  auto const of_one = in.ballast("schedule one --gpus 2 --method wlb").out;  // the only sample waits until the data ends
+  auto const of_one = in.ballast("schedule one --gpus 2 --capacity 5000 --method wlb").out;  // the only sample waits until the data ends
   CHECK(of_one.find("\"left_out\":[0]}\n{\"batch\":1,") != std::string::npos);
   CHECK(of_one.ends_with("\"left_out\":[]}\n"));
 }
@@ -181,7 +212,7 @@ TEST_CASE("compare: a plan with a fault is named, with its line or batch", "[cli
   in.file("f", "100\n200\n");
   auto const refused = [&](std::string const& plan, std::string const& sentence) {
     in.file("p", plan);
-    check_refused(in.ballast("compare f --gpus 1 --methods static --plan p"), sentence);
+    check_refused(in.ballast("compare f --gpus 1 --capacity 200 --methods static --plan p"), sentence);
   };
   refused("", "p: there are no shards in it");
   refused("[1]\n", "p:1: expected a JSON object, one a line for each batch");
@@ -194,7 +225,7 @@ TEST_CASE("compare: a plan with a fault is named, with its line or batch", "[cli
   refused("{\"execution\":\"mixed\",\"ranks\":[[[[0,0,100]]]]}\n{\"execution\":\"mixed\",\"ranks\":[[[[0,0,100]]]]}",
           "p: batch 1: sample 0 is in an earlier batch too");
   in.file("p", "{\"execution\":\"mixed\",\"ranks\":[[[[0,0,100]]]]}");
-  auto const o = in.ballast("compare f --gpus 1 --methods static --plan p --json");
+  auto const o = in.ballast("compare f --gpus 1 --capacity 200 --methods static --plan p --json");
   CAPTURE(o.err);
   CHECK(json::parse(o.out)["methods"][1]["left"] == 1);
   check_refused(in.ballast("compare f --gpus 1 --methods statik"), "--methods statik: expected one of static, homogeneous");

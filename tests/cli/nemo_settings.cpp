@@ -126,7 +126,8 @@ TEST_CASE("nemo_settings: what is exported is imported as the same setting and t
       for (std::uint64_t seed = 0; seed < 3000; ++seed) {
         auto const by = drawn(seed, model, writer.megatron, writer.automodel);
         if (by.model.spread.tensor * by.model.spread.data % by.model.expert != 0) continue;
-        auto const exported = format.write(model, by);
+        imported_setting of{.framework = {}, .setting = by, .model = model, .roles = {}};
+        auto const exported = format.write(of);
         if (!exported.without.empty()) continue;
         CAPTURE(writer.word, writer.megatron, name, seed, exported.text);
         auto asked = request(by.gpus());

@@ -246,7 +246,57 @@ imported_role role(std::string name, std::int64_t gpus, std::int64_t tensor, boo
 
 }  // namespace
 
-TEST_CASE("rl_writers: what is written is read as the same setting") {
+namespace {
+
+/// What is drawn, in numbers that a step of `global` sequences can have.
+training_details drawn_details(std::uint64_t seed, std::int64_t sequence, std::int64_t global, bool penalises) {
+  ballast_test::draws draw{seed, 5};
+  training_details d;
+  constexpr std::string_view rates[] = {"1.0e-6", "0.00002", "5.5e-07", "3.0e-5"};
+  d.learning_rate = rates[draw(4)];
+  d.packing = false;
+  d.answer = 1 + draw(static_cast<std::uint64_t>(sequence) - 1);
+  d.prompt = sequence - d.answer;
+  d.answers = 1;
+  while (d.answers < 16 && global % (2 * d.answers) == 0 && draw(4) > 0) d.answers *= 2;
+  d.drawn = global * (1 + draw(4));
+  d.engine = std::int64_t{1} << draw(2);
+  d.penalty = penalises ? (draw(2) == 0 ? "0.002" : "0.05") : "0";
+  return d;
+}
+
+/// Whether verl has keys for a setting, by its documentation: FSDP shards by stages 2 and 3, and computes losses of its own.
+bool verl_says(training_setting const& by, bool core, bool draws) {
+  auto const& m = by.model;
+  using enum head_loss::kind;
+  if (core) {
+    auto const moved = m.moved == offload::none || m.moved == offload::optimizer;
+    return moved;
+  }
+  auto const& again = by.recompute;
+  auto const tiles = again.what == modules && again.modules == ballast::module_set{ballast::recompute_module::mlp};
+  auto const whole = m.spread.data == 1;
+  return (m.optimizer.name == "adam-fp32" || m.optimizer.name == "adam-bf16") && m.spread.tensor == 1 &&
+         (m.loss.how == fused || m.loss.how == in_place || (m.loss.how == sixteen_bits && draws)) &&
+         (whole ? m.spread.zero == 0 : m.spread.zero >= 2) && (m.moved == offload::none || m.moved == offload::parameters) &&
+         (m.spread.context == 1 || m.method == ballast::context_method::ulysses) &&
+         (again.what == none || again.what == uniform || tiles) && !m.language.quantised;
+}
+/// The same of OpenRLHF, which trains by DeepSpeed.
+bool openrlhf_says(training_setting const& by) {
+  auto const& m = by.model;
+  auto const moved = m.moved == offload::none || (m.moved == offload::gradients && m.spread.zero > 0);
+  auto const stored = m.attention != ballast::attention_kernel::fused;
+  return (m.optimizer.name == "adam-bf16-gradients" || m.optimizer.name == "adam") && m.loss.how == head_loss::kind::sixteen_bits &&
+         moved && (m.spread.context == 1 || (m.method == ballast::context_method::ring && !stored)) &&
+         (by.recompute.what == none || by.recompute.what == uniform) && !m.kernels.offload_all && m.kernels.instances == 1;
+}
+
+bool same_number(std::string const& a, std::string const& b) { return !a.empty() && !b.empty() && std::stod(a) == std::stod(b); }
+
+}  // namespace
+
+TEST_CASE("rl_writers: all that a framework can say is written, and read as the same") {
   struct {
     framework_format const& format;
     bool core, experts;
@@ -257,27 +307,37 @@ TEST_CASE("rl_writers: what is written is read as the same setting") {
                      {openrlhf_format, false, false, "a.sh"}};
   for (auto const& [format, core, experts, file] : kinds) {
     auto const& shape = ballast::transformer_preset(experts ? "qwen3-30b-a3b" : "qwen2.5-7b");
-    int same = 0;
+    auto const verl = format.word == "verl";
+    int sayable = 0;
     for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-      auto const by = drawn(seed, core, experts);
+      auto by = drawn(seed, core, experts);
+      auto const draws = seed % 3 > 0, adapts = by.model.language.what == ballast::trained::low_rank;
+      if (!verl && adapts) by.model.kernels.adapter_value = 4;
       if (by.gpus() % by.model.spread.tensor != 0) continue;
-      auto const roles = seed % 3 == 0   ? std::vector<imported_role>{}
-                         : seed % 3 == 1 ? std::vector{role("rollout", by.gpus(), by.model.spread.tensor, false, false)}
-                                         : std::vector{role("rollout", by.gpus(), 1, true, false),
-                                                       role("reference", by.gpus(), by.model.spread.tensor, core && seed % 2 == 0, true),
-                                                       role("critic", by.gpus(), by.model.spread.tensor, seed % 2 == 0, true)};
-      imported_setting of{.framework = std::string(format.name), .setting = by, .model = shape, .notes = {}, .roles = roles};
-      of.task = roles.empty() ? training_task::finetuning : seed % 3 == 1 ? training_task::grpo : training_task::ppo;
-      written_setting written;
-      try {
-        written = write_setting(format, of);
-      } catch (bad_input const& e) {  // one answer to a prompt is no group
-        CHECK((format.name == "OpenRLHF" && std::string(e.what()).find(" would be ") != std::string::npos));
-        continue;
-      }
-      if (!written.not_said.empty()) continue;
+      if (!(verl ? verl_says(by, core, draws) : openrlhf_says(by))) continue;
+      auto const several = seed % 3 == 2;
+      auto roles = seed % 3 == 0 ? std::vector<imported_role>{}
+                   : several     ? std::vector{role("rollout", by.gpus(), 1, true, false),
+                                           role("critic", by.gpus(), by.model.spread.tensor, seed % 2 == 0, true)}
+                                 : std::vector{role("rollout", by.gpus(), by.model.spread.tensor, false, false)};
+      if (several && !(verl && adapts))  // there, the model without its adapters is the reference
+        roles.push_back(role("reference", by.gpus(), by.model.spread.tensor, core && seed % 2 == 0, true));
+      imported_setting of{.framework = std::string(format.name), .setting = by, .model = shape, .roles = roles};
+      of.task = !draws          ? training_task::finetuning
+                : several       ? training_task::ppo
+                : seed % 6 == 1 ? training_task::grpo
+                                : training_task::rloo;
+      of.details = drawn_details(seed, by.sequence, by.global_batch(), several);
+      auto& d = of.details;
+      if (draws) d.engine = role_of(of, "rollout")->of.setting.model.spread.tensor;
+      d.penalises_rewards = several && seed % 2 == 0;
+      if (!draws) d = {.learning_rate = d.learning_rate, .packing = false};
+      if (!verl && of.task == training_task::grpo && d.answers == 1) continue;  // one answer to a prompt is no group
+      ++sayable;
+      auto const written = write_setting(format, of);
       CAPTURE(format.name, core, experts, seed, written.text);
-      auto back = read(written.text, {.model = shape}, file);
+      CHECK(written.not_said == std::vector<std::string>{});
+      auto back = read(written.text, {.model = shape, .gpus = by.gpus()}, file);
       CHECK(back.framework == format.name);
       CHECK((back.passed.doubtful.empty() && back.passed.unknown.empty()));
       back.setting.boundaries = by.boundaries;
@@ -286,20 +346,86 @@ TEST_CASE("rl_writers: what is written is read as the same setting") {
       back.setting.model.kernels = pools;
       back.setting.model.optimizer.rank = by.model.optimizer.rank;
       CHECK(back.setting == by);
-      CHECK(back.roles.size() +
-                (format.name == "verl" && by.model.language.what == ballast::trained::low_rank && roles.size() == 3 ? 1 : 0) ==
-            roles.size());
+      auto const& e = back.details;
+      CHECK(same_number(d.learning_rate, e.learning_rate));
+      CHECK((e.packing == d.packing && e.prompt == d.prompt && e.answer == d.answer && e.answers == d.answers && e.drawn == d.drawn));
+      CHECK(e.engine == d.engine);
+      if (draws) CHECK(same_number(d.penalty, e.penalty));
+      if (several) CHECK(e.penalises_rewards == d.penalises_rewards);
+      CHECK(back.roles.size() == roles.size());
       for (auto const& given : roles) {
         auto const* const found = role_of(back, given.role);
-        if (found == nullptr) continue;  // a model with adapters is its own reference
-        CHECK((found->resident == given.resident || (format.name == "verl" && !core && given.role == "reference")));
+        REQUIRE(found != nullptr);
+        CHECK((found->resident == given.resident || (verl && !core && given.role == "reference")));
         if (given.role == "rollout" || core) CHECK(found->of.setting.model.spread.tensor == given.of.setting.model.spread.tensor);
       }
-      ++same;
     }
     CAPTURE(format.name, core, experts);
-    CHECK(same >= 30);
+    CHECK(sayable >= 30);  // of the draws, whatever is written
   }
+}
+
+TEST_CASE("rl_writers: lengths, answers, batches and divergence of GRPO go from each framework to each other") {
+  constexpr std::string_view words[] = {"verl", "openrlhf", "trl", "swift", "megatron-swift", "axolotl", "nemo-rl"};
+  auto const is_named = [](written_setting const& written, std::string_view label) {
+    return std::any_of(written.not_said.begin(), written.not_said.end(), [&](auto const& line) { return line.starts_with(label); });
+  };
+  for (auto const from : words)
+    for (auto const to : words)
+      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        auto const &source = framework_named("--write", std::string(from)), &target = framework_named("--write", std::string(to));
+        auto by = drawn(7 * seed, from == "megatron-swift", false);
+        by.model.spread = {.data = std::int64_t{2} << seed % 3, .zero = from == "megatron-swift" ? 1 : 3};
+        by.pipeline.stages = 1;
+        by.pipeline.schedule = ballast::one_f_one_b_schedule{};
+        by.model.moved = offload::none;
+        by.micro_batch = 2;
+        by.micro_batches = 8 * (1 + static_cast<std::int64_t>(seed % 3));
+        imported_setting of{
+            .framework = std::string(source.name), .setting = by, .model = ballast::transformer_preset("qwen2.5-7b"), .roles = {}};
+        of.task = training_task::grpo;
+        of.details = drawn_details(seed, by.sequence, by.global_batch(), seed % 2 == 0);
+        of.details.answers = std::int64_t{2} << seed % 4;
+        auto const start = write_setting(source, of);
+        setting_request asked{.model = of.model, .gpus = by.gpus()};
+        auto const name = [](std::string const& text) { return text.find(" --") == text.npos ? "a.yaml" : "a.sh"; };
+        CAPTURE(from, to, seed, start.text);
+        auto const given = read(start.text, asked, name(start.text));
+        auto const& d = given.details;
+        CHECK(given.framework == (from == "megatron-swift" ? "ms-swift" : source.name));
+        CHECK((d.prompt == of.details.prompt && d.answer == of.details.answer && d.answers == of.details.answers));
+        CHECK((same_number(d.penalty, of.details.penalty) && same_number(d.learning_rate, of.details.learning_rate)));
+        auto const space = space_of(target, given);
+        auto const written = write_best(target, given, space, {&space.of.setting, 1});
+        CAPTURE(written.text);
+        auto const back = read(written.text, asked, name(written.text));
+        auto const& e = back.details;
+        CHECK(back.task == training_task::grpo);
+        CHECK(back.setting.sequence == by.sequence);
+        CHECK((e.prompt == d.prompt && e.answer == d.answer && e.answers == d.answers));
+        CHECK((e.drawn == d.drawn && e.engine == d.engine));
+        CHECK((same_number(e.penalty, d.penalty) && same_number(e.learning_rate, d.learning_rate)));
+        CHECK((e.penalises_rewards == d.penalises_rewards || is_named(written, "divergence in") || same_number(d.penalty, "0")));
+        CHECK((e.packing == d.packing || is_named(written, "packing of samples")));
+        CHECK((back.passed.doubtful.empty() && back.passed.unknown.empty()));
+      }
+}
+
+TEST_CASE("rl_writers: micro-batches that verl counts in tokens") {
+  auto const tokens = ppo + "data.train_batch_size=256 " + actor + "use_dynamic_bsz=True " + actor + "ppo_max_token_len_per_gpu=8192 " +
+                      actor + "optim.lr=1e-6 " + actor + "kl_loss_coef=0.002";
+  auto const of = read(tokens);
+  CHECK((of.details.sample == 2048 && of.details.samples == 256 && of.details.drawn == 1024 && of.details.learning_rate == "1.0e-6"));
+  auto const same = write_setting(verl_format, of);
+  CHECK(same.not_said == std::vector<std::string>{});
+  auto const back = read(same.text, {.model = of.model}, "a.yaml");
+  CHECK((back.setting == of.setting && back.details.sample == 2048 && back.details.drawn == 1024));
+  auto const other = write_setting(trl_format, of);  // four samples of the longest length in place of their tokens
+  auto const trl = read(other.text, {.model = of.model}, "a.sh");
+  CHECK((trl.setting.sequence == 2048 && trl.setting.micro_batch == 4 && trl.setting.global_batch() == 256));
+  CHECK((trl.details.prompt == 512 && trl.details.answer == 1536 && trl.details.answers == 4 && trl.details.drawn == 1024));
+  CHECK(same_number(trl.details.penalty, "0.002"));
+  CHECK(std::find(other.not_said.begin(), other.not_said.end(), "sequence of 8192, in the file 2048") != other.not_said.end());
 }
 
 TEST_CASE("rl_writers: YAML of verl's PPO, whole") {
@@ -312,13 +438,22 @@ TEST_CASE("rl_writers: YAML of verl's PPO, whole") {
   by.sequence = 2048;
   by.micro_batch = 2;
   by.micro_batches = 8;
-  auto const out = verl_format.write_roles(ballast::transformer_preset("qwen2.5-7b"), by, {role("rollout", 16, 2, false, false)});
+  imported_setting of{.framework = "verl", .setting = by, .model = ballast::transformer_preset("qwen2.5-7b"), .roles = {}};
+  of.task = training_task::grpo;
+  of.roles = {role("rollout", 16, 2, false, false)};
+  of.details.prompt = 512;
+  of.details.answer = 1536;
+  auto const out = verl_format.write(of);
   CHECK(out.without.empty());
+  of.details = {};
+  CHECK(verl_format.write(of).text == out.text);  // a quarter is the prompt
+  CHECK(verl_format.write(of).without == std::vector<std::string>{"how much of a sequence is the answer, which is taken as 1536 tokens"});
   CHECK(out.text ==
         "defaults:\n  - ppo_trainer\n  - _self_\nhydra:\n  searchpath:\n    - pkg://verl.trainer.config\nactor_rollout_ref:\n  model:\n"
         "    path: NAME  # of the model\n    enable_gradient_checkpointing: true\n  actor:\n    ppo_mini_batch_size: 32\n"
         "    use_dynamic_bsz: false\n    ppo_micro_batch_size_per_gpu: 2\n    use_kl_loss: false\n    strategy: fsdp2\n    fsdp_config:\n"
-        "      model_dtype: fp32\n  rollout:\n    n: 8\n    name: vllm\n    free_cache_engine: true\n    tensor_model_parallel_size: 2\n"
+        "      model_dtype: fp32\n  rollout:\n    n: 8\n    log_prob_micro_batch_size_per_gpu: 2\n    name: vllm\n    free_cache_engine: "
+        "true\n    tensor_model_parallel_size: 2\n"
         "algorithm:\n  adv_estimator: grpo\ndata:\n  max_prompt_length: 512\n  max_response_length: 1536\n  train_batch_size: 32\n"
         "trainer:\n  n_gpus_per_node: 8\n  nnodes: 2\n");
 }

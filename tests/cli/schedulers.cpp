@@ -12,10 +12,13 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/sharding/bounds.hpp>
+#include <ballast/sharding/time_shards.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -40,6 +43,23 @@ scheduling_setting scheduling_of(std::vector<std::int64_t> const& data, std::uin
 /// Plans all batches by a method. Returns its reason if it refuses. A plan that is not valid, or a fault of any other kind, throws.
 std::string refusal_of(scheduler const& by, scheduling_setting const& on) {
   try {
+    if (by.epoch != nullptr) {
+      std::vector<bool> seen(on.data.size());
+      std::uint64_t number = 0;
+      for (auto const& step : by.epoch(on.data, on)) {
+        std::vector<std::int64_t> mine;
+        for (auto const i : step.samples) {
+          REQUIRE(!seen[static_cast<std::size_t>(i)]);
+          seen[static_cast<std::size_t>(i)] = true;
+          mine.push_back(on.data[static_cast<std::size_t>(i)]);
+        }
+        require_plan(by, step.plan.shards, mine, on, number++);
+        REQUIRE(step.plan.shards.ranks() == on.options.ranks);
+        REQUIRE(step.plan.shards.left_out.empty());
+      }
+      REQUIRE(std::count(seen.begin(), seen.end(), false) == 0);
+      return {};
+    }
     auto const plan = by.start(on);
     batch_feed feed(on.data, on.batch);
     for (std::uint64_t batch = 0; feed.next(); ++batch) {
@@ -125,9 +145,43 @@ TEST_CASE("schedulers: a batch without a plan for the sake of another batch's sa
     if (by.for_longest)
       CHECK(why == "batch 0: " + word + " finds no plan for its 2 samples; its groups are for the longest sample of all, of " +
                        counted(100'001, "token") + ", which has no room; a larger --capacity or more --gpus make room");
-    else
+    else if (by.epoch == nullptr)
       CHECK(!why.starts_with("batch 0: "));
   }
+}
+
+TEST_CASE("schedulers: hbp plans the samples of all batches, in full steps of one level each") {
+  ballast::splitmix64 draw(5);
+  std::vector<std::int64_t> data;
+  for (int i = 0; i < 20'000; ++i) data.push_back(between(20, i % 200 == 7 ? 60'000 : 1500, draw));
+  auto const on = scheduling_of(data, 32, 8192, 512);
+  auto const by = ballast_cli::schedulers_named("--methods", "hbp").front();
+  auto const steps = by.epoch(data, on);
+  std::size_t full = 0, balanced = 0;
+  std::int64_t time = 0;
+  for (auto const& step : steps) {
+    auto const& plan = step.plan.shards;
+    REQUIRE(plan.passes(0) == 1);
+    std::int64_t tokens = 0;
+    for (auto const i : step.samples) tokens += data[static_cast<std::size_t>(i)];
+    full += tokens > 32 * 8192 * 9 / 10;
+    time += time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
+    std::vector<std::int64_t> squares(plan.ranks(), 0);  // the work of attention
+    for (std::size_t r = 0; r < plan.ranks(); ++r)
+      for (auto const& p : plan(r, 0)) squares[r] += data[static_cast<std::size_t>(step.samples[p.sample])] * (p.end - p.begin);
+    auto const most = *std::max_element(squares.begin(), squares.end());
+    balanced += std::accumulate(squares.begin(), squares.end(), std::int64_t{0}) > most * 32 * 9 / 10;
+    std::size_t alone = 0, shared = 0;
+    for (auto const& p : plan.pieces)
+      (p.begin == 0 && p.end == data[static_cast<std::size_t>(step.samples[p.sample])] ? alone : shared) += 1;
+    CHECK((alone == 0 || shared == 0));
+  }
+  CHECK(full + 4 >= steps.size());
+  CHECK(balanced + 4 >= steps.size());
+  CHECK(steps.size() > 60);
+  auto const whole = shard_bounds(data, on.options, on.cost).lower();
+  CAPTURE(time, whole);
+  CHECK(static_cast<double>(time) < 1.1 * static_cast<double>(whole));
 }
 
 TEST_CASE("schedulers: one sample of a token among long ones, on numbers of GPUs that are no powers of two") {

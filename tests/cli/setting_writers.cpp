@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace test_cli_setting_writers {
@@ -31,6 +32,11 @@ using ballast::transformer_preset;
 
 bool on_core(framework_format const& format) {
   for (auto const* const word : {"megatron", "megatron-swift", "bridge", "nemo"})
+    if (format.word == word) return true;
+  return false;
+}
+bool says_packing(framework_format const& format) {
+  for (auto const* const word : {"swift", "megatron-swift", "llamafactory", "axolotl", "trl", "torchtune", "automodel"})
     if (format.word == word) return true;
   return false;
 }
@@ -63,6 +69,16 @@ imported_setting drawn(framework_format const& format, std::uint64_t seed, train
   auto const pairs = task == dpo || task == orpo || task == simpo || task == cpo || task == reward;
   if (pairs && seed % 4 != 0) by.micro_batch *= 2;
   if (task == dpo || task == kto || (task == grpo && seed % 2 == 0)) add_reference(of);
+  if (seed % 3 == 0) return of;
+  auto& d = of.details;
+  d.learning_rate = seed % 2 == 0 ? "2.0e-5" : "0.0001";
+  if (seed % 5 < 2) d.packing = seed % 5 == 0;
+  if (task != grpo) return of;
+  d.answer = 1 + static_cast<std::int64_t>(seed * 37) % (by.sequence - 1);
+  d.prompt = by.sequence - d.answer;
+  d.answers = std::int64_t{2} << seed % 3;
+  d.drawn = d.answers * by.global_batch();
+  d.penalty = of.roles.empty() ? "0" : "0.003";
   return of;
 }
 
@@ -86,7 +102,8 @@ imported_setting read_again(framework_format const& format, std::string const& t
 /// Whether a remark names what no file of the framework has.
 bool always(std::string const& lost) {
   return lost.find("which the program is told") != lost.npos || lost.starts_with("how much of a sequence") ||
-         lost.starts_with("the cut, which") || lost.starts_with("hidden exchanges of gradients");
+         lost.starts_with("the cut, which") || lost.starts_with("packing of samples") || lost.starts_with("learning rate") ||
+         lost.starts_with("hidden exchanges of gradients");
 }
 bool is_named(std::vector<std::string> const& lost, std::string_view label) {
   return std::any_of(lost.begin(), lost.end(), [&](auto const& line) { return line.find(label) != line.npos; });
@@ -98,9 +115,22 @@ std::int64_t most_bytes(imported_setting const& of) {
   for (auto const& m : judge_setting(of.model, by, {}).memory) most = (std::max)(most, m.bytes());
   return most;
 }
-std::vector<std::string> roles_of(imported_setting const& of) {
+/// Whether the details of the second are those of the first, as far as it says them, or are named.
+bool keeps_details(imported_setting const& of, imported_setting const& back, std::vector<std::string> const& lost) {
+  auto const &a = of.details, &b = back.details;
+  auto const number = [&](std::int64_t x, std::int64_t y, std::string_view label) { return x == 0 || x == y || is_named(lost, label); };
+  auto const decimal = [&](std::string const& x, std::string const& y, std::string_view label) {
+    return x.empty() || (!y.empty() && std::stod(x) == std::stod(y)) || is_named(lost, label);
+  };
+  return decimal(a.learning_rate, b.learning_rate, "learning rate") && decimal(a.penalty, b.penalty, "coefficient of the divergence") &&
+         (!a.packing || a.packing == b.packing || is_named(lost, "packing of samples")) &&
+         number(a.prompt, b.prompt, "tokens of a prompt") && number(a.answer, b.answer, "tokens of an answer") &&
+         number(a.answers, b.answers, "answers to a prompt") && number(a.drawn, b.drawn, "sequences drawn at once");
+}
+std::vector<std::string> roles_of(imported_setting const& of, bool resident = false) {
   std::vector<std::string> out;
-  for (auto const& role : of.roles) out.push_back(role.role);
+  for (auto const& role : of.roles)
+    if (role.resident || !resident) out.push_back(role.role);
   return out;
 }
 
@@ -114,7 +144,8 @@ TEST_CASE("setting_writers: what is written without a remark is read as the same
       if (std::find(tasks.begin(), tasks.end(), words.task) == tasks.end()) tasks.push_back(words.task);
     if (tasks.empty()) tasks.push_back(training_task::finetuning);
     for (auto const task : tasks) {
-      if (format->write_roles != nullptr && task != training_task::finetuning) continue;  // rl_writers draws those with their models
+      auto const draws = format->word == "verl" || format->word == "openrlhf" || format->word == "nemo-rl";
+      if (draws && task != training_task::finetuning) continue;  // rl_writers draws those with their models
       auto same = 0;
       for (std::uint64_t seed = 0; seed < 1000 && same < 16; ++seed) {
         auto const of = drawn(*format, seed, task);
@@ -127,6 +158,11 @@ TEST_CASE("setting_writers: what is written without a remark is read as the same
         CHECK(back.passed.doubtful == std::vector<std::string>{});
         CHECK(back.passed.unknown == std::vector<std::string>{});
         CHECK(back.unread == std::vector<std::string>{});
+        CHECK(keeps_details(of, back, written.not_said));
+        auto const& d = of.details;
+        CHECK((format->word == "accelerate" || d.learning_rate.empty() || !is_named(written.not_said, "learning rate")));
+        auto const plain = task == training_task::finetuning && d.packing && says_packing(*format);
+        CHECK((!plain || back.details.packing == d.packing));
         auto by = of.setting;
         back.setting.boundaries = boundaries_of(back.setting, of.model);
         by.boundaries = is_named(written.not_said, "the cut, which") ? back.setting.boundaries : boundaries_of(by, of.model);
@@ -186,7 +222,8 @@ TEST_CASE("setting_writers: from one framework to another, what changes is named
           CHECK((equal || is_named(lost, label)));
         };
         keeps(of.task == back.task || of.task == training_task::unsaid || back.task == training_task::unsaid, "the kind of training");
-        keeps(roles_of(of) == roles_of(back), "other models beside it");
+        keeps(roles_of(of, true) == roles_of(back, true), "other models beside it");
+        CHECK(keeps_details(of, back, lost));
         keeps(m.spread.tensor == n.spread.tensor, "tensor parallelism");
         keeps(m.spread.context == n.spread.context, "context parallelism");
         keeps(a.pipeline.stages == b.pipeline.stages, "pipeline");
@@ -198,7 +235,9 @@ TEST_CASE("setting_writers: from one framework to another, what changes is named
         keeps(m.optimizer.name == n.optimizer.name && m.optimizer.state == n.optimizer.state, "optimizer");
         keeps(m.moved == n.moved, "offload");
         keeps(m.language == n.language || m.language.what == trained::all, "train");
-        keeps(m.loss == n.loss, "head loss");
+        auto loss = m.loss;
+        if (draws_answers(of.task)) loss.share = n.loss.share;  // whose logits of prompts a framework computes is its own
+        keeps(loss == n.loss, "head loss");
         keeps(m.attention == n.attention, "attention");
         keeps(m.kernels.fp8 == n.kernels.fp8 || m.framework != n.framework, "8 bits");
         keeps(most_bytes(of) == most_bytes(back) || a.recompute != b.recompute, "memory of");
@@ -207,6 +246,81 @@ TEST_CASE("setting_writers: from one framework to another, what changes is named
             CHECK(written.text.find("# Not said by " + std::string(to->name) + ": " + line + ".\n") != std::string::npos);
       }
     }
+}
+
+TEST_CASE("setting_writers: learning rate, packing, float32 and dropout are the file's own") {
+  auto const has = [](written_setting const& written, std::string_view part) { return written.text.find(part) != written.text.npos; };
+  auto const to = [](char const* word) -> framework_format const& { return framework_named("--write", word); };
+  setting_request asked{.model = transformer_preset("llama-3.2-1b"), .gpus = 8};
+  auto const read = [&](std::string const& rest) {
+    return read_framework_setting("trl sft --model_name_or_path a/b --dataset_name d --max_length 1024 " + rest, "a.sh", asked);
+  };
+  auto const of = read("--bf16 true --learning_rate 3e-6 --packing false");
+  CHECK(of.details.learning_rate == "3.0e-6");
+  for (auto const* const word : {"swift", "llamafactory", "axolotl", "trl", "torchtune", "automodel"}) {
+    auto const written = write_setting(to(word), of);
+    CAPTURE(word, written.text);
+    CHECK((has(written, "3.0e-6") && !is_named(written.not_said, "learning rate") && !is_named(written.not_said, "packing")));
+    CHECK((has(written, word == std::string("automodel") ? "packed_sequence_size: 0" : "false")));
+    auto const packed = read_again(to(word), write_setting(to(word), read("--bf16 true --packing true")).text, of);
+    CHECK(packed.details.packing == true);
+  }
+  auto const unsaid = read("--bf16 true");  // a file that needs a rate has an example
+  CHECK((has(write_setting(to("axolotl"), unsaid), "learning_rate: 1.0e-5  # an example") &&
+         has(write_setting(to("automodel"), unsaid), "lr: 1.0e-5  # an example") &&
+         !has(write_setting(to("swift"), unsaid), "learning_rate")));
+  auto const floats = read("--bf16 false --dtype float32");
+  REQUIRE(floats.setting.model.kernels.value == 4);
+  for (auto const& [word, said] : {std::pair{"swift", "--torch_dtype float32"}, {"axolotl", "bf16: false"}}) {
+    auto const written = write_setting(to(word), floats);
+    CAPTURE(written.text);
+    CHECK((has(written, said) && !is_named(written.not_said, "float32")));
+    CHECK(read_again(to(word), written.text, floats).setting.model.kernels.value == 4);
+  }
+  for (auto const* const word : {"megatron", "bridge", "nemo"}) {  // Megatron-LM's default is 0.1
+    auto const space = space_of(to(word), of);
+    auto const written = write_best(to(word), of, space, {&space.of.setting, 1});
+    CAPTURE(written.text);
+    CHECK((has(written, "0.0") && !has(written, "0.1")));
+    auto const& kernels = read_again(to(word), written.text, of).setting.model.kernels;
+    CHECK((!kernels.hidden_dropout && !kernels.attention_dropout));
+  }
+  for (auto const& [word, number] : {std::pair{"1e-5", "1.0e-5"},
+                                     {"2E5", "2.0e+5"},
+                                     {".5", "0.5"},
+                                     {"7.", "7.0"},
+                                     {"1.5e-06", "1.5e-06"},
+                                     {"3", "3"},
+                                     {"auto", ""},
+                                     {"1e", ""},
+                                     {"-1", ""},
+                                     {"1.2.3", ""},
+                                     {"e-5", ""},
+                                     {"1e-400", ""},
+                                     {"1e999", ""}})
+    CHECK(decimal_word(std::string_view(word)) == number);
+}
+
+TEST_CASE("setting_writers: recipes of DPO of torchtune read no degrees") {
+  auto const& torchtune = framework_named("--write", "torchtune");
+  imported_setting of;
+  of.model = transformer_preset("llama-3.1-8b");
+  of.task = training_task::dpo;
+  begin_eager(of);
+  auto& by = of.setting;
+  by.model.spread = {.tensor = 1, .context = 2, .data = 8, .zero = 3};
+  by.model.optimizer = ballast::optimizer_named("adam-bf16");
+  by.sequence = 2048;
+  by.micro_batch = 2;
+  add_reference(of);
+  auto const written = write_setting(torchtune, of);
+  CHECK(written.text.find("parallel_dim") == written.text.npos);
+  CHECK(is_named(written.not_said, "context parallelism 2, in the file 1"));
+  auto const again = read_again(torchtune, written.text + "context_parallel_dim: 2\ntensor_parallel_dim: 2\n", of).setting.model.spread;
+  CHECK((again.context == 1 && again.tensor == 1 && again.data == 8));
+  of.task = training_task::finetuning;
+  of.roles.clear();
+  CHECK(write_setting(torchtune, of).text.find("context_parallel_dim: 2") != written.text.npos);
 }
 
 TEST_CASE("setting_writers: a kind of training that the format lacks, and formats that are only read, are refused") {

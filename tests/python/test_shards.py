@@ -12,7 +12,7 @@ import ballast
 
 COST = "llama-3.1-8b"
 METHODS = [
-    "static", "homogeneous", "verl", "longalign", "hbp", "skrull", "wlb", "flexsp", "megatron-hybrid-cp", "dynapipe",
+    "static", "homogeneous", "verl", "longalign", "skrull", "wlb", "flexsp", "megatron-hybrid-cp", "dynapipe",
     "chunkflow", "distca", "bytescale", "ballast-lockstep", "ballast-pure", "ballast",
 ]  # fmt: skip
 
@@ -147,6 +147,7 @@ class Shards(unittest.TestCase):
             ({"cost": ballast.token_cost()}, "^cost is neither the name of a model"),
             ({"cost": "gpt-9"}, "gpt-9"),
             ({"method": "magic"}, r'^method = "magic" is not one of static, .*, ballast$'),
+            ({"method": "hbp"}, '^method = "hbp" plans the samples of all batches'),
             ({"longest": 4}, r"^longest = 4 is below lengths\[0\] = 50"),
             (
                 {"lengths": [500]},

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/layout_blocks.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace test_weights_check {
@@ -63,6 +64,59 @@ TEST_CASE("check_layouts: each rule is found broken, with its place") {
   tight.split = false;
   CHECK(check_layouts(chain, good, tight) == verdict_of{broken::illegal_layouts, 0, 0, 0});
   CHECK(describe(verdict_of{}) == "valid");
+}
+
+TEST_CASE("exchanges_of: a layer of Megatron's plan exchanges four sums, and what is listed is what takes time") {
+  std::int64_t const h = 64, tokens = 256;
+  auto options = ballast_test::plain_devices(4, tokens);
+  options.sequence = options.batch = options.replicate = false;
+  layout_chain const chain{{ballast_test::plain_layer(h, 4)}, {{0, 1}}};
+  auto const plan = plan_layouts(chain, options);
+  REQUIRE(plan.layouts.size() == 1);
+  auto const listed = exchanges_of(chain.blocks[0], plan.layouts[0], options);
+  REQUIRE(listed.size() == 4);
+  for (auto const& e : listed) {
+    CHECK(e.how == collective::all_reduce);
+    CHECK(e.bytes == tokens * h * options.element_bytes);
+    CHECK(e.ranks == 4);
+  }
+  CHECK(std::count_if(listed.begin(), listed.end(), [](auto const& e) { return e.pass == exchange_pass::forward; }) == 2);
+  auto spoilt = plan.layouts[0];
+  spoilt.operators.pop_back();
+  CHECK(exchanges_of(chain.blocks[0], spoilt, options).empty());
+
+  // Any layouts, also with groups that each have tokens of their own: without the exchanges, a step takes as much less as these do.
+  for (auto const memory : {std::int64_t{0}, std::int64_t{1} << 60})
+    for (auto const data : {1, 3}) {
+      auto on = ballast_test::plain_devices(4, tokens);
+      on.data = data;
+      on.passes = 2;
+      on.sequences = 8;
+      auto const shortage = plan_layouts(chain,
+                                         [&] {
+                                           auto o = on;
+                                           o.memory = memory;
+                                           return o;
+                                         }())
+                                .shortage;
+      on.memory = memory + shortage;
+      auto const made = plan_layouts(chain, on);
+      REQUIRE(made.layouts.size() == 1);
+      auto idle = on;
+      idle.flops_per_s = std::int64_t{1} << 60;
+      idle.hidden = {.tensor = 1000, .expert = 1000, .gradient = 1000};
+      auto busy = idle;
+      busy.hidden = {};
+      std::int64_t sum = 0;
+      for (auto const& e : exchanges_of(chain.blocks[0], made.layouts[0], on))
+        sum +=
+            collective_time(e.how, e.bytes, {e.ranks, e.pass == exchange_pass::gradients && e.ranks == data ? on.devices : 1}, on.links) *
+            (e.pass == exchange_pass::gradients ? 1 : on.passes);
+      CHECK((memory > 0 || sum > 0));
+      CHECK(cost_of_layouts(chain.blocks[0], made.layouts[0], busy).time.value -
+                cost_of_layouts(chain.blocks[0], made.layouts[0], idle).time.value ==
+            sum);
+    }
 }
 
 }  // namespace test_weights_check

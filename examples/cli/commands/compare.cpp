@@ -37,10 +37,11 @@ void run(compare_arguments const& arguments) {
   sample_lengths const samples(arguments.shared.input, "compare", (std::numeric_limits<std::int64_t>::max)(), ballast::oversize::reject);
   auto const all = samples.view();
   if (all.empty()) throw bad_input(title_of(arguments.shared.input.files) + ": there are no samples to plan");
-  auto const model = modelled_cluster(arguments.shared.cluster, capacity_of(arguments.shared, all));
+  auto const capacity = capacity_of(arguments.shared);
+  auto const model = modelled_cluster(arguments.shared.cluster, capacity);
   auto const batch = arguments.shared.batch;
   auto const planned = static_cast<std::size_t>((std::min)(static_cast<std::uint64_t>(all.size()), batch * arguments.batches));
-  auto on = scheduling_of(arguments.shared, model, all);
+  auto on = scheduling_of(arguments.shared, model, capacity, all);
   on.planned = planned;
 
   comparison_report report{.title = title_of(arguments.shared.input.files),

@@ -12,7 +12,9 @@
 
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace ballast_cli {
 
@@ -29,18 +31,30 @@ void run(schedule_arguments const& arguments) {
   sample_lengths const samples(arguments.shared.input, "schedule", (std::numeric_limits<std::int64_t>::max)(), ballast::oversize::reject);
   auto const lengths = samples.view();
   if (lengths.empty()) throw bad_input(title_of(arguments.shared.input.files) + ": there are no samples to plan");
-  auto const model = modelled_cluster(arguments.shared.cluster, capacity_of(arguments.shared, lengths));
-  auto const on = scheduling_of(arguments.shared, model, lengths);
-  auto const plan_batch = method.start(on);
+  auto const capacity = capacity_of(arguments.shared);
+  auto const model = modelled_cluster(arguments.shared.cluster, capacity);
+  auto const on = scheduling_of(arguments.shared, model, capacity, lengths);
   std::string text;
-  batch_feed feed(lengths, arguments.shared.batch);
-  for (std::uint64_t batch = 0; feed.next(); ++batch) {
-    auto const mine = feed.lengths();
-    auto plan = plan_batch(mine).shards;
+  std::uint64_t batch = 0;
+  auto const write = [&](ballast::shards<> plan, std::span<std::int64_t const> mine, std::span<std::uint64_t const> numbers) {
     require_plan(method, plan, mine, on, batch);
     plan.time.value = time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
-    text += line_of(plan, feed.samples(), batch);
-    feed.planned(plan);
+    text += line_of(plan, numbers, batch++);
+  };
+  if (method.epoch != nullptr) {
+    for (auto const& step : method.epoch(lengths, on)) {
+      std::vector<std::int64_t> mine;
+      for (auto const i : step.samples) mine.push_back(lengths[static_cast<std::size_t>(i)]);
+      write(step.plan.shards, mine, step.samples);
+    }
+  } else {
+    auto const plan_batch = method.start(on);
+    batch_feed feed(lengths, arguments.shared.batch);
+    while (feed.next()) {
+      auto const plan = plan_batch(feed.lengths()).shards;
+      write(plan, feed.lengths(), feed.samples());
+      feed.planned(plan);
+    }
   }
   arguments.out.empty() ? write_standard_output(text) : replace_file(arguments.out, text);
 }

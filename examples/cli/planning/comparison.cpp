@@ -114,6 +114,21 @@ void plan_steps(scheduler const& by, std::span<std::int64_t const> lengths, std:
   sums.out.dropped = feed.left().size();
 }
 
+/// Plans all samples at once and adds up the steps.
+void plan_epoch(scheduler const& by, std::span<std::int64_t const> lengths, scheduling_setting const& on, step_sums& sums) {
+  stopwatch watch;
+  auto const steps = by.epoch(lengths, on);
+  sums.out.planner_ms = 1000 * watch.lap();
+  sums.out.epoch = true;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    std::vector<std::int64_t> trained;
+    for (auto const i : steps[s].samples) trained.push_back(lengths[static_cast<std::size_t>(i)]);
+    require_plan(by, steps[s].plan.shards, trained, on, s);
+    sums.out.policy = to_string(steps[s].plan.shards.execution);
+    sums.add(steps[s].plan, trained, by.division);
+  }
+}
+
 }  // namespace
 
 std::int64_t batch_bounds::operator()(std::span<std::int64_t const> lengths, sample_division division) {
@@ -150,7 +165,7 @@ judged_scheduler judge(scheduler const& by, std::span<std::int64_t const> length
   sums.out.about = by.about;
   sums.out.randomness = by.randomness;
   try {
-    plan_steps(by, lengths, batch, steps, on, sums);
+    by.epoch != nullptr ? plan_epoch(by, lengths, on, sums) : plan_steps(by, lengths, batch, steps, on, sums);
   } catch (no_plan const& e) {
     sums.out.no_plan = e.what();
   } catch (bad_input const& e) {  // not every method takes every number of GPUs

@@ -32,6 +32,7 @@ struct judged_scheduler {
   double token_delay = 0;                                    ///< mean delay of a token, in steps
   std::uint64_t dropped = 0;                                 ///< samples in no step at the end
   std::vector<double> ms_of_steps;
+  bool epoch = false;  ///< whether its steps are its own, of the samples of all batches
 
   [[nodiscard]] double ms_per_token() const { return step_ms * static_cast<double>(steps) / static_cast<double>(tokens); }
   [[nodiscard]] double gap() const { return bound_ms > 0 ? step_ms / bound_ms - 1 : 0; }
@@ -50,7 +51,7 @@ class batch_bounds {
 };
 
 /// Plans `steps` batches of `batch` samples in their order (the last may be smaller) with one scheduler. What it leaves for later is at the
-/// front of its next batch.
+/// front of its next batch. A scheduler of epochs makes steps of its own of all these samples.
 [[nodiscard]] judged_scheduler judge(scheduler const& by, std::span<std::int64_t const> lengths, std::uint64_t batch, std::uint64_t steps,
                                      scheduling_setting const& on, batch_bounds& bounds);
 

@@ -30,7 +30,6 @@
 #include <deque>
 #include <functional>
 #include <numeric>
-#include <ranges>
 #include <string>
 #include <utility>
 
@@ -119,21 +118,57 @@ scheduled longalign(lengths_view lengths, scheduling_setting const& on) {
   return in_lockstep(lengths, list, on);
 }
 
-/// Levels of 1, 2, 4, ... GPUs; packs of a level that cost similarly train side by side. As published, every level has all GPUs, of which
-/// the widest takes a multiple.
-scheduled hbp(lengths_view lengths, scheduling_setting const& on) {
-  auto const widest = power_of_two_for_longest(on);
-  if (widest == 0) return without_plan(ballast::status::infeasible);
-  std::vector<ballast::level> levels;
-  for (std::uint32_t sp = 1; sp <= widest; sp *= 2) levels.push_back({.capacity = on.options.capacity * sp, .sp = sp});
-  auto const plan = ballast::hbp::plan_training(
-      lengths, levels,
-      {.devices = on.options.ranks / widest * widest, .left_over = ballast::left_over::shorten, .warm_up = 0, .seed = on.seed});
-  ballast::pass_list<> list;
-  for (std::size_t l = 0; l < levels.size(); ++l)
-    for (auto const& steps = plan.steps.steps[l]; auto const s : std::views::iota(std::size_t{0}, steps.steps()))
-      if (!append_packs(lengths, list, steps.packs_of(s), levels[l].sp, on)) return without_plan(ballast::status::unknown);
-  return in_lockstep(lengths, list, on);
+/// The levels that HBP's rule chooses of packs for 1, 2, 4, ... GPUs, by the modelled time of the samples that each can hold.
+[[nodiscard]] std::vector<ballast::level> hbp_levels(lengths_view lengths, scheduling_setting const& on, std::uint32_t widest) {
+  std::vector<ballast::hbp::profiled_level> profile;
+  for (std::uint32_t sp = 1; sp <= widest; sp *= 2) {
+    ballast::hbp::profiled_level of{.setting = {.capacity = on.options.capacity * sp, .sp = sp}, .time = 0, .tokens = 0};
+    for (auto const l : lengths) {
+      if (l > of.setting.capacity) continue;
+      of.time += on.cost(l, sp) * sp;
+      of.tokens += l;
+    }
+    if (of.time > 0) profile.push_back(of);
+  }
+  return ballast::hbp::select_levels(profile);
+}
+
+/// Levels for all samples; packs of a level that cost similarly are a step. As published, every level has all GPUs, of which the widest
+/// takes a multiple.
+std::vector<epoch_step> hbp(lengths_view lengths, scheduling_setting const& on) {
+  std::vector<epoch_step> out;
+  auto const refused = [&](ballast::status why) {
+    out = {{{}, without_plan(why)}};
+    for (std::uint64_t i = 0; i < lengths.size(); ++i) out[0].samples.push_back(i);
+    return out;
+  };
+  auto here = on;
+  here.longest = *std::max_element(lengths.begin(), lengths.end());
+  auto const widest = power_of_two_for_longest(here);
+  if (widest == 0) return refused(ballast::status::infeasible);
+  auto const levels = hbp_levels(lengths, on, widest);
+  auto const plan = ballast::hbp::plan_training(lengths, levels, {.devices = on.options.ranks / widest * widest, .seed = on.seed});
+  for (std::size_t i = 0; i < plan.order.size(); ++i) {
+    auto const at = plan.order.at(i);
+    auto const packs = plan.steps.steps[at.source].packs_of(at.index);
+    epoch_step step;
+    for (auto const pack : packs) step.samples.insert(step.samples.end(), pack.begin(), pack.end());
+    std::sort(step.samples.begin(), step.samples.end());
+    std::vector<std::int64_t> mine;
+    for (auto const s : step.samples) mine.push_back(lengths[static_cast<std::size_t>(s)]);
+    std::vector<std::vector<std::uint32_t>> members;  // of each pack, as indices of `mine`
+    for (auto const pack : packs) {
+      auto& of = members.emplace_back();
+      for (auto const s : pack)
+        of.push_back(static_cast<std::uint32_t>(std::lower_bound(step.samples.begin(), step.samples.end(), s) - step.samples.begin()));
+    }
+    ballast::pass_list<> list;
+    std::vector<std::span<std::uint32_t const>> const views(members.begin(), members.end());
+    if (!append_packs(mine, list, views, at.setting.sp, on)) return refused(ballast::status::unknown);
+    step.plan = in_lockstep(mine, list, on);
+    out.push_back(std::move(step));
+  }
+  return out;
 }
 
 scheduled flexsp(lengths_view lengths, scheduling_setting const& on) {
@@ -393,7 +428,7 @@ std::span<scheduler const> schedulers() {
       {"homogeneous", "equal groups, the best size for each batch", "none", powers_of_two, each_batch<best_setting>},
       {"verl", "Karmarkar-Karp, the best size of groups", "none", powers_of_two, each_batch<verl>},
       {"longalign", "packs of similar lengths", "none", powers_of_two, each_batch<longalign>, true},
-      {"hbp", "levels of 1, 2, 4, ... GPUs", "packs", powers_of_two, each_batch<hbp>, true},
+      {"hbp", "levels for the samples of all batches, in steps of their own", "packs and steps", powers_of_two, nullptr, false, hbp},
       {"skrull", "whole samples beside shared ones, the best size of groups", "none", powers_of_two, each_batch<skrull>},
       {"wlb", "packs balanced by work, outliers wait for others", "none", any, wlb, true},
       {"flexsp", "groups of 2, 4, ... GPUs for each micro-batch", "none", powers_of_two, each_batch<flexsp>},

@@ -39,6 +39,12 @@ struct scheduled {
   std::vector<std::int64_t> more{};
 };
 
+/// A step of a method that plans all batches at once.
+struct epoch_step {
+  std::vector<std::uint64_t> samples;  ///< ascending, as numbers of the data; sample i of the shards is the i-th of them
+  scheduled plan;
+};
+
 /// What a scheduler may do with a sample, and so which bound holds for it.
 enum class sample_division : std::uint8_t {
   powers_of_two,  ///< 1, 2, 4, ... GPUs share a sample equally
@@ -56,6 +62,8 @@ struct scheduler {
   sample_division division;
   batch_planner (*start)(scheduling_setting const& on);  ///< begins a run; throws bad_input if the method does not take that many GPUs
   bool for_longest = false;                              ///< whether all batches have groups for the longest sample of the data
+  /// Plans the samples of all batches, in place of `start`: steps in training order, each sample in one of them.
+  std::vector<epoch_step> (*epoch)(std::span<std::int64_t const> lengths, scheduling_setting const& on) = nullptr;
 };
 
 /// Throws no_plan where a method has no plan of a batch, and std::logic_error, which is a fault of our own, where its shards are not valid.

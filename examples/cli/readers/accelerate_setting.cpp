@@ -176,8 +176,9 @@ namespace {
   return out;
 }
 
-[[nodiscard]] ballast::exported_setting accelerate_yaml(ballast::transformer const&, ballast::training_setting const& by) {
+[[nodiscard]] ballast::exported_setting accelerate_yaml(imported_setting const& of) {
   ballast::exported_setting out;
+  auto const& by = of.setting;
   auto const& m = by.model;
   auto const engine = m.optimizer.name == "adam-bf16-gradients" || m.spread.zero == 1;
   auto const sharded = !engine && m.spread.zero >= 2;

@@ -2,6 +2,7 @@
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
 #include "readers/setting_parts.hpp"
+#include "readers/setting_writers.hpp"
 
 #include <ballast/core/math.hpp>
 #include <ballast/cost/schedule.hpp>
@@ -295,6 +296,8 @@ class automodel_importer {
     for (auto const* const key : {"dataset.seq_length", "dataset.seq_len", "dataset.max_length", "dataset.max_seq_length"})
       if (!length) length = in_.number(key, 1, 1 << 30);
     by.sequence = asked_.sequence.value_or(packed > 0 ? packed : length.value_or(0));
+    out_.details.packing = packed > 0;
+    take_learning_rate(in_, {"optimizer.lr"}, out_);
     if (by.sequence == 0)
       throw bad_input(in_.file() +
                       ": neither packed_sequence.packed_sequence_size nor dataset.seq_length says the length; --seq-length does");
@@ -352,7 +355,9 @@ class automodel_importer {
   imported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting automodel_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
+[[nodiscard]] ballast::exported_setting automodel_yaml(imported_setting const& of) {
+  auto const& model = of.model;
+  auto const& by = of.setting;
   require_valid(by, model);
   ballast::exported_setting out;
   auto const& m = by.model;
@@ -431,8 +436,10 @@ class automodel_importer {
     line(losses, "chunked_ce.ChunkedCrossEntropy\n  chunk_len: ", of_chunk);
   else
     line(losses, "masked_ce.MaskedCrossEntropy\n  fp32_upcast: ", on(!halves));
-  line("packed_sequence:\n  packed_sequence_size: ", by.sequence, "\ndataset:\n  _target_: NAME  # of the data");
-  line("optimizer:\n  _target_: torch.optim.AdamW\n  lr: 1.0e-5");
+  auto const packs = packs_samples(of);
+  line("packed_sequence:\n  packed_sequence_size: ", packs ? by.sequence : 0, "\ndataset:\n  _target_: NAME  # of the data");
+  if (!packs) line("  seq_length: ", by.sequence);
+  line("optimizer:\n  _target_: torch.optim.AdamW\n  lr: ", rate_or_example(of));
   return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
+#include "readers/setting_writers.hpp"
 #include "readers/trainer_keys.hpp"
 
 #include <algorithm>
@@ -42,6 +43,8 @@ class axolotl_importer {
     by.optimizer_key = "optimizer";
     by.optimizer = take_optimizer(in_, "optimizer", "adamw_torch_fused");
     set_states(in_, asked_, by, out_);
+    out_.details.packing = in_.flag("sample_packing");
+    take_learning_rate(in_, {"learning_rate"}, out_);
     read_preferences();
     ignore();
     finish_setting(in_, out_);
@@ -116,7 +119,11 @@ class axolotl_importer {
     auto const beta = in_.decimal_number("trl.beta").value_or(0);
     auto const group = rl == "grpo" || rl == "gdpo";
     if (rl == "dpo" || rl == "ipo" || rl == "kto" || (group && beta > 0)) add_reference(out_);
-    if (group) set_answers(in_.number_or("trl.max_completion_length", 512), out_);
+    if (group) {
+      auto const answer = in_.number_or("trl.max_completion_length", 512);
+      set_answers(answer, out_);
+      take_answers(in_, "trl.", answer, "0", out_.setting.micro_batch * out_.setting.ranks(), out_);
+    }
     if (group && in_.flag("trl.use_vllm") && in_.word("trl.vllm_mode", "server") == "colocate")
       note("vLLM on the same devices is not counted: the memory is too low");
     if (rl == "ebft") note("rl ebft is judged as training on the sequences; what it generates is not counted");
@@ -259,8 +266,9 @@ class axolotl_importer {
   imported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting axolotl_yaml(ballast::transformer const&, ballast::training_setting const& by) {
+[[nodiscard]] ballast::exported_setting axolotl_yaml(imported_setting const& of) {
   ballast::exported_setting out;
+  auto const& by = of.setting;
   auto const& m = by.model;
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const zero = m.spread.zero;
@@ -268,13 +276,14 @@ class axolotl_importer {
   auto& text = out.text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("base_model: NAME  # of the model\ndatasets:\n  - path: NAME  # of the data\n    type: chat_template");
-  line("sequence_len: ", by.sequence, "\nsample_packing: true\nmicro_batch_size: ", by.micro_batch,
+  line("sequence_len: ", by.sequence, "\nsample_packing: ", packs_samples(of) ? "true" : "false", "\nmicro_batch_size: ", by.micro_batch,
        "\ngradient_accumulation_steps: ", by.micro_batches);
   if (adapts) line("adapter: ", m.language.quantised ? "qlora\nload_in_4bit: true" : "lora", "\nlora_r: ", m.language.rank);
   if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_linear: true");
   if (adapts && m.language.matrices != ballast::adapted_matrices::every_matrix) line("lora_target_modules: [q_proj, v_proj]");
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
-  line("bf16: true\noptimizer: adamw_torch_fused\nlearning_rate: 1.0e-5");
+  line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\noptimizer: adamw_torch_fused\nlearning_rate: ", rate_or_example(of));
+  if (of.task == training_task::grpo) text += "trl:\n" + lines_of_answers(of, "  ", "vllm_enable_sleep_mode: true");
   if (m.spread.tensor > 1) line("tensor_parallel_size: ", m.spread.tensor);
   if (m.spread.context > 1) line("context_parallel_size: ", m.spread.context);
   if (fused) line("plugins:\n  - axolotl.integrations.liger.LigerPlugin\nliger_fused_linear_cross_entropy: true");
@@ -298,11 +307,7 @@ constexpr task_words axolotl_tasks[]{
      .to = "reward_model: true\nbase_model:",
      .pairs = 2,
      .without = {"sample_packing: "}},
-    {.task = training_task::grpo, .from = "base_model:", .to = "rl: grpo\nbase_model:", .without = {"sample_packing: "}},
-    {.task = training_task::grpo,
-     .from = "base_model:",
-     .to = "rl: grpo\ntrl:\n  beta: 0.04\nbase_model:",
-     .without = {"sample_packing: "}}};
+    {.task = training_task::grpo, .from = "base_model:", .to = "rl: grpo\nbase_model:", .without = {"sample_packing: "}}};
 
 }  // namespace
 

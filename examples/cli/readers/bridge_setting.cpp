@@ -192,6 +192,7 @@ void set_expert_tensor(setting_table& keys) {
   for (auto const* const key : {"hidden_dropout", "attention_dropout"}) add_word(keys, key, "0");
   auto out = read_by_megatron(std::move(keys), asked, framework);
   out.reads_images = images;
+  out.details.packing.reset();  // the data decides it
   return out;
 }
 

@@ -74,8 +74,8 @@ class yaml_sections {
   std::vector<std::pair<std::string, std::string>> lines_;
 };
 
-[[nodiscard]] ballast::exported_setting core_yaml(ballast::transformer const& model, ballast::training_setting by, bool nemo,
-                                                  yaml_sections out) {
+[[nodiscard]] ballast::exported_setting core_yaml(imported_setting const& of, bool nemo, yaml_sections out) {
+  auto by = of.setting;
   auto const& language = by.model.language;
   auto const rank =
       language.what == ballast::trained::low_rank && !language.quantised && language.matrices == ballast::adapted_matrices::every_matrix
@@ -83,7 +83,7 @@ class yaml_sections {
           : 0;
   if (rank > 0) by.model.language = {};
   auto const sharded = by.model.spread.zero > 0;
-  auto exported = ballast::megatron_flags(model, by);
+  auto exported = ballast::megatron_flags(of.model, by);
   auto const& words = exported.words;
   for (std::size_t i = 0; i < words.size();) {
     auto flag = words[i++].substr(2);
@@ -103,6 +103,7 @@ class yaml_sections {
     out.add(key, flag == "pipeline_model_parallel_layout" ? "\"" + value + "\"" : value);
   }
   if (!sharded) out.add(nemo ? "trainer.strategy.ddp.use_distributed_optimizer" : "ddp.use_distributed_optimizer", "false");
+  if (!of.details.learning_rate.empty()) out.add(nemo ? "optim.config.lr" : "optimizer.lr", of.details.learning_rate);
   if (rank > 0) out.add("peft._target_", nemo ? "nemo.collections.llm.peft.LoRA" : "megatron.bridge.peft.lora.LoRA");
   if (rank > 0) out.add("peft.dim", std::to_string(rank));
   exported.text = out.text();
@@ -112,20 +113,20 @@ class yaml_sections {
 
 }  // namespace
 
-ballast::exported_setting bridge_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
+ballast::exported_setting bridge_yaml(imported_setting const& of) {
   yaml_sections out;
   out.add("model.hf_model_id", "NAME  # of the model");
   out.add("mixed_precision", "bf16_mixed");
-  out.add("dataset.seq_length", std::to_string(by.sequence));
-  return core_yaml(model, by, false, std::move(out));
+  out.add("dataset.seq_length", std::to_string(of.setting.sequence));
+  return core_yaml(of, false, std::move(out));
 }
 
-ballast::exported_setting nemo_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
-  auto const gpus = by.gpus(), nodes = gpus % 8 == 0 ? gpus / 8 : 1;
+ballast::exported_setting nemo_yaml(imported_setting const& of) {
+  auto const gpus = of.setting.gpus(), nodes = gpus % 8 == 0 ? gpus / 8 : 1;
   yaml_sections out;
   out.add("trainer.devices", std::to_string(gpus / nodes));
   out.add("trainer.num_nodes", std::to_string(nodes));
-  return core_yaml(model, by, true, std::move(out));
+  return core_yaml(of, true, std::move(out));
 }
 
 }  // namespace ballast_cli

@@ -176,6 +176,7 @@ class deepspeed_importer {
     auto const floats = in_.flag("fp32_allreduce");
     out_.time.float_reduction = in_.word("communication_data_type") == "fp32" || floats;
     auto const short_master = in_.flag("bf16.bf16_master_weights_and_grads"), short_moments = in_.flag("bf16.bf16_optimizer_states");
+    take_learning_rate(in_, {"optimizer.params.lr"}, out_);
     auto type = in_.word("optimizer.type", "AdamW");
     std::transform(type.begin(), type.end(), type.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -308,6 +309,19 @@ constexpr std::string_view deepspeed_keys[]{"train_batch_size",
                                             "sequence_parallel_size",
                                             "activation_checkpointing.",
                                             "data_types."};
+
+[[nodiscard]] ballast::exported_setting deepspeed_file(imported_setting const& of) {
+  auto out = ballast::deepspeed_json(of.model, of.setting);
+  std::string_view const optimizer = "  \"optimizer\": {\"type\": ", parameters = "\"params\": {";
+  auto const& rate = of.details.learning_rate;
+  if (rate.empty()) return out;
+  if (auto const at = out.text.find(parameters); at != out.text.npos)
+    out.text.insert(at + parameters.size(), "\"lr\": " + rate + ", ");
+  else
+    out.text.insert(out.text.find('}', out.text.find(optimizer)), ", \"params\": {\"lr\": " + rate + "}");
+  return out;
+}
+
 }  // namespace
 
 imported_setting read_deepspeed(setting_table table, setting_request const& asked) { return deepspeed_importer(table, asked).read(); }
@@ -317,6 +331,6 @@ constinit framework_format const deepspeed_format{
     .word = "deepspeed",
     .likeness = [](setting_source const& in) { return in.is("json") && in.has_any(deepspeed_keys) ? 10 : 0; },
     .read = [](setting_source source, setting_request const& asked) { return deepspeed_importer(source.table, asked).read(); },
-    .write = ballast::deepspeed_json<>};
+    .write = deepspeed_file};
 
 }  // namespace ballast_cli

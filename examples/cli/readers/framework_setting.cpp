@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -38,6 +40,56 @@ void set_global_batch(setting_table const& table, ballast::training_setting& by,
     throw bad_input(table.file() + ": " + std::string(key) + " = " + std::to_string(global) + " is no multiple of the " +
                     std::to_string(of_all) + " sequences of a micro-batch on " + std::to_string(by.ranks()) + " data-parallel ranks");
   by.micro_batches = global / of_all;
+}
+
+std::string decimal_word(std::string_view word) {
+  auto const e = (std::min)(word.find_first_of("eE"), word.size());
+  auto mantissa = std::string(word.substr(0, e)), exponent = std::string(word.substr((std::min)(e + 1, word.size())));
+  auto const digits = [](std::string const& text, std::string_view among) {
+    return !text.empty() && text.find_first_not_of(among) == text.npos && text.find_first_of("0123456789") != text.npos;
+  };
+  auto const sign = exponent.starts_with('-') || exponent.starts_with('+');
+  if (word.size() > 32 || exponent.size() > (sign ? 3 : 2)) return {};  // so that a double has it
+  if (!digits(mantissa, "0123456789.") || std::count(mantissa.begin(), mantissa.end(), '.') > 1) return {};
+  if (mantissa.starts_with('.')) mantissa.insert(0, "0");
+  if (mantissa.ends_with('.')) mantissa += '0';
+  if (e == word.size()) return mantissa;
+  if (!digits(exponent.substr(sign ? 1 : 0), "0123456789")) return {};
+  if (mantissa.find('.') == mantissa.npos) mantissa += ".0";
+  return mantissa + "e" + (sign ? "" : "+") + exponent;
+}
+
+std::string decimal_word(setting_table& table, std::string_view key, std::string_view otherwise) {
+  auto word = decimal_word(table.word_or_none(key));
+  table.ignore({key});
+  return word.empty() ? std::string(otherwise) : word;
+}
+
+void take_learning_rate(setting_table& table, std::initializer_list<std::string_view> keys, imported_setting& out) {
+  for (auto const key : keys)
+    if (auto word = decimal_word(table, key, ""); !word.empty() && out.details.learning_rate.empty())
+      out.details.learning_rate = std::move(word);
+}
+
+bool draws_answers(training_task task) { return task == training_task::ppo || task == training_task::grpo || task == training_task::rloo; }
+
+bool packs_samples(imported_setting const& of) {
+  using enum training_task;
+  return of.details.packing.value_or(of.task == unsaid || of.task == pretraining || of.task == finetuning);
+}
+
+void take_answers(setting_table& table, std::string const& section, std::int64_t answer, std::string_view penalty, std::int64_t step,
+                  imported_setting& out) {
+  auto& d = out.details;
+  d.answer = (std::min)(answer, out.setting.sequence - 1);
+  d.prompt = out.setting.sequence - d.answer;
+  d.answers = table.number(section + "num_generations", 1, 1 << 20).value_or(8);
+  d.penalty = decimal_word(table, section + "beta", penalty);
+  auto const inner = !section.empty();  // of axolotl
+  if (table.flag(section + "use_vllm") && table.word(section + "vllm_mode", inner ? "server" : "colocate") == "colocate")
+    d.engine = table.number_or(inner ? "vllm.tensor_parallel_size" : "vllm_tensor_parallel_size", 1);
+  auto const steps = table.number(section + "steps_per_generation", 1, 1 << 20);
+  d.drawn = table.number(section + "generation_batch_size").value_or(steps ? *steps * step : out.setting.global_batch());
 }
 
 void require_suits(setting_table const& table, imported_setting const& out) {

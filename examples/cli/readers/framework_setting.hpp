@@ -64,6 +64,21 @@ enum class training_task : std::uint8_t {
 /// "supervised finetuning".
 [[nodiscard]] std::string_view in_words(training_task task);
 
+/// What a file says beside its setting: neither memory nor time of a step depends on it, but a file that is written has to say it.
+struct training_details {
+  std::string learning_rate{};    ///< with a dot, as YAML needs it; empty: not said
+  std::optional<bool> packing{};  ///< whether samples are joined to sequences of full length
+  // where answers are drawn; 0 or empty: not said
+  std::int64_t prompt = 0, answer = 0;  ///< tokens, at most
+  std::int64_t answers = 0;             ///< to a prompt
+  std::int64_t drawn = 0;               ///< sequences that are drawn before the model is updated, once or several times
+  std::string penalty{};                ///< coefficient of the divergence from the reference model; "0": none
+  std::int64_t engine = 0;              ///< tensor parallelism of the engine that draws them on the same devices
+  bool penalises_rewards = false;       ///< whether that is part of the reward, and not of the loss
+  // where micro-batches are counted in tokens, and the setting has all of one as a sequence; 0: they are not
+  std::int64_t sample = 0, samples = 0;  ///< tokens of the longest sample, and samples of an update
+};
+
 struct imported_role;
 
 /// A setting with the model that it is for.
@@ -73,12 +88,13 @@ struct imported_setting {
   ballast::transformer model;
   ballast::time_setting time{};       ///< of `rates` only family and precision; the device has the rest
   std::string untimed{};              ///< why it cannot be told where the time of a step goes; empty: nothing here forbids it
-  std::vector<std::string> notes;     ///< what is not modelled, each with the direction of the error
+  std::vector<std::string> notes{};   ///< what is not modelled, each with the direction of the error
   std::vector<std::string> unread{};  ///< what may say more and is not in the file, each with its line
   passed_keys passed{};               ///< keys that the importer does not know
   bool reads_images = false;          ///< whether `model` has a tower, which is left out
   std::vector<imported_role> roles;   ///< the other models of the same devices
   training_task task = training_task::unsaid;
+  training_details details{};
 };
 
 /// Another model of the same devices, as training by preferences has them.
@@ -106,7 +122,8 @@ struct task_words {
   training_task task;
   std::string_view from{}, to{};  ///< `to` takes the place of `from` in the file of the writer, or is put in front if that is empty
   std::int64_t pairs = 1;         ///< sequences of a micro-batch for each that the file counts
-  std::int64_t answer = 0;        ///< tokens of a sequence that the file counts beside those of its length
+  std::int64_t answer = 0;        ///< of a sequence, tokens that the file counts beside its length where nothing says how many
+  bool counts_tokens = false;     ///< whether the file can count a micro-batch in tokens
   std::array<std::string_view, 2> without{};  ///< keys of lines of the writer's file that are left out
 };
 
@@ -116,11 +133,8 @@ struct framework_format {
   /// How surely a file is one of this framework: 0 is no, up to 9 keys that others have too, 10 to 99 keys of its own, 100 its command.
   int (*likeness)(setting_source const&);
   imported_setting (*read)(setting_source, setting_request const&);
-  ballast::exported_setting (*write)(ballast::transformer const&, ballast::training_setting const&);  ///< none: null
-  /// The same of a training with other models on its devices, which tell its kind; none: null.
-  ballast::exported_setting (*write_roles)(ballast::transformer const&, ballast::training_setting const&,
-                                           std::vector<imported_role> const&) = nullptr;
-  std::span<task_words const> tasks{};  ///< what a written file can be for; none: the file does not say it
+  ballast::exported_setting (*write)(imported_setting const&);  ///< none: null
+  std::span<task_words const> tasks{};                          ///< what a written file can be for; none: the file does not say it
 };
 
 [[nodiscard]] std::span<framework_format const* const> framework_formats();
@@ -148,6 +162,20 @@ extern framework_format const megatron_format, megatron_swift_format, swift_form
 void set_global_batch(setting_table const& table, ballast::training_setting& by, std::int64_t global, std::string_view key);
 /// Sets `out.model`: the model asked for, or else the one that the first of `keys` names that is there. Throws bad_input, naming that key.
 void take_model(setting_table& table, setting_request const& asked, std::initializer_list<std::string_view> keys, imported_setting& out);
+/// Takes the learning rate from the first of `keys` that has one.
+void take_learning_rate(setting_table& table, std::initializer_list<std::string_view> keys, imported_setting& out);
+/// A decimal number with a dot and a sign behind its "e", without which YAML reads a text; empty if the word is none.
+[[nodiscard]] std::string decimal_word(std::string_view word);
+/// A decimal number of a key by that; `otherwise` if it is missing, or none.
+[[nodiscard]] std::string decimal_word(setting_table& table, std::string_view key, std::string_view otherwise);
+/// Whether answers are drawn: training by PPO, GRPO or RLOO.
+[[nodiscard]] bool draws_answers(training_task task);
+/// Whether a written file joins samples: as the setting says, or else where it trains on whole sequences.
+[[nodiscard]] bool packs_samples(imported_setting const& of);
+/// Takes what trainers of GRPO and RLOO say that are built on TRL's: `section` is in front of their keys, `answer` tokens are drawn at
+/// most, `penalty` is what is missing from "beta", and `steps_per_generation` counts steps of `step` sequences. The batches must be set.
+void take_answers(setting_table& table, std::string const& section, std::int64_t answer, std::string_view penalty, std::int64_t step,
+                  imported_setting& out);
 /// Throws bad_input, naming the file, unless setting and model suit each other.
 void require_suits(setting_table const& table, imported_setting const& out);
 

@@ -44,6 +44,8 @@ class litgpt_importer {
       if (finetunes) by.recompute.what = ballast::recompute_setting::kind::uniform;  // its policy for FSDP
     }
     out_.task = finetunes ? training_task::finetuning : training_task::pretraining;
+    out_.details.packing = !finetunes;
+    take_learning_rate(in_, {"optimizer.init_args.lr"}, out_);
     m.loss = {.how = ballast::head_loss::kind::chunked, .chunks = ballast::divide_up(by.micro_batch * by.sequence, std::int64_t{128})};
     if (!finetunes) out_.time.rates.family = ballast::kernel_family::compiled;
     if (in_.has_section("adapter_prompt_length") || in_.has("adapter_start_layer"))
@@ -119,8 +121,9 @@ class litgpt_importer {
   imported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting litgpt_yaml(ballast::transformer const&, ballast::training_setting const& by) {
+[[nodiscard]] ballast::exported_setting litgpt_yaml(imported_setting const& of) {
   ballast::exported_setting out;
+  auto const& by = of.setting;
   auto const& m = by.model;
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto& text = out.text;
@@ -143,7 +146,10 @@ class litgpt_importer {
     if (m.language.quantised) line("quantize: bnb.nf4");
   }
   line("train:\n  global_batch_size: ", by.global_batch(), "\n  micro_batch_size: ", by.micro_batch, "\n  max_seq_length: ", by.sequence);
-  line("optimizer: AdamW");
+  if (of.details.learning_rate.empty())
+    line("optimizer: AdamW");
+  else
+    line("optimizer:\n  class_path: torch.optim.AdamW\n  init_args:\n    lr: ", of.details.learning_rate);
   return out;
 }
 

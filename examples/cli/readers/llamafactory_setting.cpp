@@ -61,6 +61,8 @@ class llamafactory_importer {
     }
     read_stage();
     if (in_.flag("fp8")) note("fp8 is not modelled: the time is too long");
+    out_.details.packing = in_.flag("packing", out_.task == training_task::pretraining) || in_.flag("neat_packing");
+    take_learning_rate(in_, {"learning_rate"}, out_);
     if (in_.flag("packing") || in_.flag("neat_packing")) note("packed samples are judged as whole sequences of cutoff_len");
     for (auto const* const key : {"use_kt", "mixture_of_depths", "use_llama_pro"})
       if (flag_or_word(in_, key, false, out_)) note(std::string(key) + " is not modelled");
@@ -303,8 +305,9 @@ class llamafactory_importer {
   bool megatron_ = false;
 };
 
-[[nodiscard]] ballast::exported_setting llamafactory_yaml(ballast::transformer const&, ballast::training_setting const& by) {
+[[nodiscard]] ballast::exported_setting llamafactory_yaml(imported_setting const& of) {
   ballast::exported_setting out;
+  auto const& by = of.setting;
   auto const& m = by.model;
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto& text = out.text;
@@ -313,10 +316,11 @@ class llamafactory_importer {
   line("finetuning_type: ", adapts ? "lora" : "full");
   if (adapts) line("lora_rank: ", m.language.rank, "\nlora_target: all");
   if (adapts && m.language.quantised) line("quantization_bit: 4\nquantization_method: bnb");
-  line("cutoff_len: ", by.sequence, "\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
+  line("cutoff_len: ", by.sequence, "\npacking: ", packs_samples(of) ? "true" : "false", "\nper_device_train_batch_size: ", by.micro_batch,
        "\ngradient_accumulation_steps: ", by.micro_batches);
   if (by.recompute.what == ballast::recompute_setting::kind::none) line("disable_gradient_checkpointing: true");
   line("bf16: ", m.kernels.value > 2 ? "false" : "true");
+  if (!of.details.learning_rate.empty()) line("learning_rate: ", of.details.learning_rate);
   if (m.optimizer.name == "adam-bf16") line("pure_bf16: true");
   if (m.loss.how == ballast::head_loss::kind::fused) line("enable_liger_kernel: true");
   if (m.attention != ballast::attention_kernel::fused) line("flash_attn: disabled");

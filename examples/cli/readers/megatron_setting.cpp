@@ -4,6 +4,7 @@
 #include "readers/megatron_model.hpp"
 #include "readers/megatron_stages.hpp"
 #include "readers/setting_parts.hpp"
+#include "readers/setting_writers.hpp"
 #include "readers/swift_roles.hpp"
 
 #include <ballast/cost/recompute_modules.hpp>
@@ -43,6 +44,8 @@ class megatron_importer {
     read_megatron_stages(in_, out_);
     read_batches();
     read_trained_parts();
+    out_.details.packing = true;  // documents are joined, and samples of --sft too
+    take_learning_rate(in_, {"lr"}, out_);
     if (swift_) read_swift_task(in_, out_);
     if (rlhf_) read_swift_roles(in_, asked_, out_);
     read_others();
@@ -573,12 +576,17 @@ constexpr std::string_view megatron_swift_keys[]{"max_length", "packing", "tuner
 constexpr std::string_view megatron_shape_keys[]{"num_layers", "hidden_size", "num_attention_heads"};
 
 constexpr task_words megatron_tasks[]{{.task = training_task::pretraining}, {.task = training_task::finetuning, .to = "--sft "}};
-/// A command of ms-swift, which has no flags of dropout: nothing that it trains drops.
-[[nodiscard]] ballast::exported_setting swift_core_command(ballast::transformer const& model, ballast::training_setting const& by) {
-  auto out = ballast::swift_flags(model, by);
-  for (std::string_view const flag : {" --hidden_dropout ", " --attention_dropout "})
-    if (auto const at = out.text.find(flag); at != out.text.npos) out.text.erase(at, out.text.find(' ', at + flag.size()) - at);
-  auto const gpus = by.gpus(), nodes = gpus % 8 == 0 ? gpus / 8 : 1;
+
+[[nodiscard]] ballast::exported_setting megatron_command(imported_setting const& of) {
+  auto out = ballast::megatron_flags(of.model, of.setting);
+  if (!of.details.learning_rate.empty()) out.text += " --lr " + of.details.learning_rate;
+  return out;
+}
+
+[[nodiscard]] ballast::exported_setting swift_core_command(imported_setting const& of) {
+  auto out = ballast::swift_flags(of.model, of.setting, packs_samples(of));
+  out.text += as_command("", swift_lines(of, "lr"));
+  auto const gpus = of.setting.gpus(), nodes = gpus % 8 == 0 ? gpus / 8 : 1;
   out.text.insert(0, ballast::sentence(nodes > 1 ? ballast::sentence("NNODES=", nodes, " ") : "", "NPROC_PER_NODE=", gpus / nodes,
                                        " megatron sft --model NAME "));
   return out;
@@ -591,8 +599,7 @@ constexpr task_words megatron_swift_tasks[]{
     {.task = training_task::dpo, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type dpo", .pairs = 2},
     {.task = training_task::kto, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type kto"},
     {.task = training_task::reward, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type rm", .pairs = 2},
-    {.task = training_task::grpo, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type grpo", .answer = 512},
-    {.task = training_task::grpo, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type grpo --beta 0", .answer = 512}};
+    {.task = training_task::grpo, .from = swift_core_sft, .to = "megatron rlhf --rlhf_type grpo", .answer = 512}};
 
 }  // namespace
 
@@ -616,7 +623,7 @@ constinit framework_format const megatron_format{
           out.task = source.table.has("sft") ? training_task::finetuning : training_task::pretraining;
           return out;
         },
-    .write = ballast::megatron_flags<>,
+    .write = megatron_command,
     .tasks = megatron_tasks};
 
 constinit framework_format const megatron_swift_format{

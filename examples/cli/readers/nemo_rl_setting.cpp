@@ -80,6 +80,9 @@ class nemo_rl_importer {
     out_.notes.insert(out_.notes.begin(), notes.begin(), notes.end());
     out_.unread = std::move(unread);
     read_batches();
+    out_.details.packing = false;  // a step counts samples, whatever a micro-batch joins
+    take_learning_rate(in_, {megatron ? "policy.megatron_cfg.optimizer.lr" : "policy.optimizer.kwargs.lr"}, out_);
+    if (draws_answers(out_.task)) read_answers(out_.task == training_task::ppo ? "ppo." : "grpo.");
     if (megatron) note_logits();
     out_.notes.insert(out_.notes.end(), rounding_.begin(), rounding_.end());
     read_roles(colocated);
@@ -306,12 +309,32 @@ class nemo_rl_importer {
         in_.flag("policy.sequence_packing.enabled") ? "policy.sequence_packing.train_mb_tokens" : "policy.dynamic_batching.train_mb_tokens";
     auto const tokens = in_.has(key) && in_.word(key).find('$') == std::string::npos ? in_.number(key, 1, 1 << 30) : std::nullopt;
     if (!tokens || asked_.sequence || asked_.micro_batch) return;
+    if (*tokens > by.sequence) {
+      out_.details.sample = by.sequence;
+      out_.details.samples = by.global_batch();
+    }
     auto const all = by.sequence * by.micro_batch * by.micro_batches;
     by.sequence = for_context(*tokens, by.model.spread.context, key);
     by.micro_batch = 1;
     by.micro_batches = (std::max)((all + by.sequence - 1) / by.sequence, std::int64_t{1});
     out_.notes.push_back(std::string(key) + ": a micro-batch is judged as one sequence of all its " + std::to_string(by.sequence) +
                          " tokens, whose attention takes too long");
+  }
+
+  /// What is drawn, and how far the policy may go from the reference.
+  void read_answers(std::string const& section) {
+    auto& d = out_.details;
+    auto const longest = d.sample > 0 ? d.sample : out_.setting.sequence;
+    auto const generation = std::string("policy.generation.max_new_tokens");
+    auto const answer = in_.word_or_none(generation).find('$') == std::string::npos ? in_.number(generation, 1, 1 << 30) : std::nullopt;
+    if (answer && *answer < longest) {  // else a prompt takes what it needs
+      d.answer = *answer;
+      d.prompt = longest - *answer;
+    }
+    d.answers = in_.number(section + "num_generations_per_prompt", 1, 1 << 20).value_or(0);
+    d.drawn = in_.number(section + "num_prompts_per_step", 1, 1 << 24).value_or(0) * d.answers;
+    d.penalty = decimal_word(in_, "loss_fn.reference_policy_kl_penalty", "0");
+    d.penalises_rewards = in_.flag("loss_fn.use_kl_in_reward");
   }
 
   /// Log-probabilities keep more than Megatron-LM's loss, unless they are computed in chunks.
@@ -347,6 +370,7 @@ class nemo_rl_importer {
     if (auto const backend = in_.word("policy.generation.backend"); !backend.empty() && colocated) {
       auto const part = "policy.generation." + (backend == "sglang" ? std::string("sglang_cfg.") : std::string("vllm_cfg."));
       auto const tensor = degree_of(in_, part + "tensor_parallel_size"), cut = degree_of(in_, part + "pipeline_parallel_size");
+      out_.details.engine = tensor;
       if (backend == "vllm")
         out_.roles.push_back(forward_role(in_, "rollout", out_.model, {.gpus = gpus_, .tensor = tensor, .stages = cut, .resident = false}));
       if (auto const share = in_.word(part + "gpu_memory_utilization"); !share.empty())
@@ -472,7 +496,7 @@ class nemo_rl_importer {
 
 constexpr std::string_view nemo_rl_keys[]{"policy."};
 
-constexpr task_words nemo_rl_tasks[]{{.task = training_task::finetuning}};
+constexpr task_words nemo_rl_tasks[]{{.task = training_task::finetuning}, {.task = training_task::grpo}};
 
 }  // namespace
 

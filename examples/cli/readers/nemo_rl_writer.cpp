@@ -21,10 +21,11 @@ namespace ballast_cli {
 
 namespace {
 
-/// A file for `examples/run_sft.py`: over the file of defaults that comes with the framework, all that a plan depends on.
+/// A file for `examples/run_sft.py` or `examples/run_grpo.py`: over the file of defaults that comes with the framework, all that a plan
+/// depends on.
 class nemo_rl_writer {
  public:
-  nemo_rl_writer(ballast::transformer const& model, ballast::training_setting const& by) : model_(model), by_(by), m_(by.model) {}
+  explicit nemo_rl_writer(imported_setting const& of) : of_(of), model_(of.model), by_(of.setting), m_(by_.model) {}
 
   [[nodiscard]] ballast::exported_setting written() {
     auto const megatron = m_.framework.count == ballast::tensor_count::megatron;
@@ -32,7 +33,10 @@ class nemo_rl_writer {
     auto const multiple = (m_.spread.context > 1 ? 2 * m_.spread.context : 1) * (m_.spread.sequence_parallel ? m_.spread.tensor : 1);
     if (by_.sequence % multiple != 0) lack("a sequence that is no multiple of ", multiple, " tokens");
     if (packs && by_.micro_batch > 1) lack("micro-batches of several sequences beside context parallelism");
-    line(nemo_rl_sft, "\npolicy:\n  model_name: NAME  # of the model");
+    auto const draws = of_.task == training_task::grpo;
+    draws ? write_groups() : line(nemo_rl_sft);
+    line("policy:\n  model_name: NAME  # of the model");
+    if (draws) write_generation();
     line("  train_global_batch_size: ", by_.global_batch(), "\n  train_micro_batch_size: ", by_.micro_batch);
     line("  max_total_sequence_length: ", by_.sequence, "\n  make_sequence_length_divisible_by: ", multiple, "\n  precision: bfloat16");
     line("  dynamic_batching:\n    enabled: false\n  sequence_packing:\n    enabled: ", packs ? "true" : "false");
@@ -67,6 +71,34 @@ class nemo_rl_writer {
   }
   [[nodiscard]] static char const* on(bool value) { return value ? "true" : "false"; }
 
+  void write_groups() {
+    auto const& d = of_.details;
+    auto answers = d.answers > 0 ? d.answers : std::int64_t{8};  // to a prompt
+    while (d.answers == 0 && by_.global_batch() % answers != 0) answers /= 2;
+    auto const drawn = d.drawn > 0 ? d.drawn : by_.global_batch();
+    line("defaults: grpo_math_1B.yaml  # of examples/configs\ngrpo:\n  num_prompts_per_step: ",
+         (std::max)(drawn / answers, std::int64_t{1}), "\n  num_generations_per_prompt: ", answers);
+    line("loss_fn:\n  reference_policy_kl_penalty: ", !d.penalty.empty() ? d.penalty : has_role("reference") ? "0.01" : "0");
+  }
+  void write_generation() {
+    auto const& d = of_.details;
+    auto const known = d.answer > 0 && d.answer < by_.sequence;
+    auto const* const role = role_of("rollout");
+    auto const engine = role != nullptr ? role->of.setting.model.spread.tensor : d.engine;
+    line("  generation:\n    backend: vllm\n    max_new_tokens: ", known ? d.answer : by_.sequence,
+         "\n    colocated:\n      enabled: true");
+    line("    vllm_cfg:\n      tensor_parallel_size: ", engine > 0 && by_.gpus() % engine == 0 ? engine : 1);
+  }
+  [[nodiscard]] imported_role const* role_of(std::string_view name) const {
+    auto const at = std::find_if(of_.roles.begin(), of_.roles.end(), [&](auto const& role) { return role.role == name; });
+    return at == of_.roles.end() ? nullptr : &*at;
+  }
+  [[nodiscard]] bool has_role(std::string_view name) const { return role_of(name) != nullptr; }
+
+  void write_rate(std::string_view indent) {
+    if (!of_.details.learning_rate.empty()) line(indent, "lr: ", of_.details.learning_rate);
+  }
+
   void write_dtensor(bool adapts) {
     using enum ballast::recompute_setting::kind;
     auto const& spread = m_.spread;
@@ -89,6 +121,8 @@ class nemo_rl_writer {
     if (m_.attention != ballast::attention_kernel::fused) line("    automodel_kwargs:\n      attn_implementation: eager");
     line("    lora_cfg:\n      enabled: ", on(adapts), "\n      match_all_linear: true\n      dim: ", adapts ? m_.language.rank : 8);
     line("  megatron_cfg:\n    enabled: false\n  optimizer:\n    name: torch.optim.AdamW");
+    if (!of_.details.learning_rate.empty()) line("    kwargs:");
+    write_rate("      ");
   }
 
   /// Layers of the first and the last stage, where they are not as many as in the others, which are alike.
@@ -152,10 +186,12 @@ class nemo_rl_writer {
     line("    optimizer:\n      optimizer: adam\n      bf16: true\n      use_distributed_optimizer: ", on(spread.zero == 1),
          "\n      use_precision_aware_optimizer: false\n      optimizer_cpu_offload: ", on(m_.moved == ballast::offload::optimizer),
          "\n      optimizer_offload_fraction: 1.0");
+    write_rate("      ");
     line("    distributed_data_parallel_config:\n      grad_reduce_in_fp32: ", on(!shorter),
          "\n      overlap_grad_reduce: true\n      overlap_param_gather: ", on(!chunked));  // both are not allowed together
   }
 
+  imported_setting const& of_;
   ballast::transformer const& model_;
   ballast::training_setting const& by_;
   ballast::model_setting const& m_;
@@ -164,9 +200,9 @@ class nemo_rl_writer {
 
 }  // namespace
 
-ballast::exported_setting nemo_rl_yaml(ballast::transformer const& model, ballast::training_setting const& by) {
-  require_valid(by, model);
-  return nemo_rl_writer(model, by).written();
+ballast::exported_setting nemo_rl_yaml(imported_setting const& of) {
+  require_valid(of.setting, of.model);
+  return nemo_rl_writer(of).written();
 }
 
 }  // namespace ballast_cli

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/cost/transformer.hpp>
-#include <ballast/plan/export/flags.hpp>
-#include <ballast/plan/training_setting.hpp>
+#include "readers/framework_setting.hpp"
 
 #include <string_view>
 
@@ -12,6 +10,6 @@ namespace ballast_cli {
 inline constexpr std::string_view nemo_rl_sft = "defaults: sft.yaml  # of examples/configs\nsft:\n  seed: 42";
 
 /// Writes a setting for NeMo RL: by Megatron-Core where its tensors are counted, else by DTensor. Throws as `require_valid`.
-[[nodiscard]] ballast::exported_setting nemo_rl_yaml(ballast::transformer const& model, ballast::training_setting const& by);
+[[nodiscard]] ballast::exported_setting nemo_rl_yaml(imported_setting const& of);
 
 }  // namespace ballast_cli

@@ -4,6 +4,7 @@
 #include "readers/setting_parts.hpp"
 #include "readers/trainer_keys.hpp"
 
+#include <ballast/core/math.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 
@@ -71,7 +72,10 @@ class openrlhf_importer {
     if (by_preferences_) {
       auto const estimator = in_.word(placed("algo.advantage.estimator", "advantage_estimator"), "gae");
       out_.task = estimator == "gae" ? ppo : estimator == "group_norm" ? grpo : estimator == "rloo" ? rloo : other;
+      read_answers();
     }
+    take_learning_rate(in_, {"actor.adam.lr", "adam.lr", "actor_learning_rate", "learning_rate"}, out_);
+    out_.details.packing = false;  // samples of a micro-batch are joined alone
     ignore_rest();
     out_.passed = in_.finish(out_.framework);
     require_suits(in_, out_);
@@ -157,7 +161,11 @@ class openrlhf_importer {
                         " data-parallel ranks");
       auto const sequences = global / ranks, longest = by.sequence, room = most * by.model.spread.context * by.model.spread.tensor;
       auto const together = (std::max)(room / longest, std::int64_t{1});  // a longer sample is a micro-batch by itself
-      if (!asked_.sequence) by.sequence = (std::max)(longest, (std::min)(room, sequences * longest));
+      if (!asked_.sequence) {
+        by.sequence = (std::max)(longest, (std::min)(room, sequences * longest));
+        out_.details.sample = longest;
+        out_.details.samples = global;
+      }
       by.micro_batches = asked_.sequence ? sequences : (sequences + together - 1) / together;
       out_.notes.push_back("dynamic_batch: a micro-batch is judged as one sequence of all its " + std::to_string(by.sequence) +
                            " tokens, whose attention takes too long");
@@ -170,6 +178,24 @@ class openrlhf_importer {
       }
     }
     by.micro_batches = asked_.micro_batches.value_or(by.micro_batches);
+  }
+
+  /// What is drawn, and how far the model may go from the reference.
+  void read_answers() {
+    auto& d = out_.details;
+    auto const longest = d.sample > 0 ? d.sample : out_.setting.sequence;
+    auto const older = in_.number("prompt_max_len", 1, 1 << 29);
+    auto const answer = in_.number(placed("rollout.max_new_tokens", "generate_max_len"), 1, 1 << 29);
+    if (older && !answer && !in_.has("data.max_len") && !in_.has("max_len"))
+      d.answer = longest - *older;
+    else
+      d.answer = answer.value_or(0);  // none: what a prompt leaves of the length
+    if (d.answer <= 0 || d.answer >= longest) d.answer = 0;
+    d.prompt = d.answer > 0 ? longest - d.answer : 0;
+    d.answers = in_.number(placed("rollout.n_samples_per_prompt", "n_samples_per_prompt"), 1, 1 << 20).value_or(1);
+    d.drawn = in_.number(placed("rollout.batch_size", "rollout_batch_size"), 1, 1 << 24).value_or(1024) * d.answers;
+    d.penalty = decimal_word(in_, placed("algo.kl.init_coef", "init_kl_coef"), "0.01");
+    d.penalises_rewards = !in_.flag(placed("algo.kl.use_loss", "use_kl_loss"));
   }
 
   void read_roles(std::int64_t gpus) {
@@ -227,6 +253,7 @@ class openrlhf_importer {
     auto const frees = in_.flag(placed("vllm.enable_sleep", "vllm_enable_sleep"));
     auto const beside = all && !in_.flag(placed("train.async_enable", "async_train"));
     if (engines > 0 && beside) {
+      out_.details.engine = tensor;
       out_.roles.push_back(forward_role(in_, "rollout", out_.model, {.gpus = engines * tensor, .tensor = tensor, .resident = !frees}));
       auto const share = in_.word(placed("vllm.gpu_memory_utilization", "vllm_gpu_memory_utilization"), "0.95");
       out_.notes.push_back("gpu_memory_utilization " + share + " of vLLM " +
@@ -387,9 +414,9 @@ class openrlhf_importer {
 /// The command of openrlhf.cli.train_sft or, by the other models on the devices, of train_dpo or train_ppo_ray.
 class openrlhf_writer {
  public:
-  openrlhf_writer(ballast::training_setting const& by, std::vector<imported_role> const& roles) : by_(by), roles_(roles) {
-    auto const draws = std::any_of(roles.begin(), roles.end(), [](auto const& role) { return role.role != "reference"; });
-    program_ = roles.empty() ? "train_sft" : draws ? "train_ppo_ray" : "train_dpo";
+  explicit openrlhf_writer(imported_setting const& of) : by_(of.setting), roles_(of.roles), details_(of.details), task_(of.task) {
+    auto const draws = draws_answers(of.task);
+    program_ = draws ? "train_ppo_ray" : of.task == training_task::dpo ? "train_dpo" : "train_sft";
     model_ = draws ? "actor" : "model";
   }
 
@@ -402,9 +429,15 @@ class openrlhf_writer {
     add(model_ + ".model_name_or_path", "NAME");
     auto const pairs = program_ == "train_dpo";
     if (pairs && by_.micro_batch % 2 != 0) lack("half a pair of answers in a micro-batch");
-    add("data.max_len", by_.sequence);
-    add("train.micro_batch_size", pairs ? (std::max)(by_.micro_batch / 2, std::int64_t{1}) : by_.micro_batch);
-    add("train.batch_size", pairs ? (std::max)(by_.global_batch() / 2, std::int64_t{1}) : by_.global_batch());
+    auto const tokens = by_.sequence * by_.micro_batch;
+    auto const in_tokens = program_ == "train_ppo_ray" && details_.sample > 0 && details_.sample < tokens;
+    step_ = in_tokens ? details_.samples : pairs ? (std::max)(by_.global_batch() / 2, std::int64_t{1}) : by_.global_batch();
+    add("data.max_len", in_tokens ? details_.sample : by_.sequence);
+    if (in_tokens) add("train.dynamic_batch_enable");
+    if (in_tokens) add("train.max_tokens_per_gpu", ballast::divide_up(tokens, spread.context * spread.tensor));
+    if (!in_tokens) add("train.micro_batch_size", pairs ? (std::max)(by_.micro_batch / 2, std::int64_t{1}) : by_.micro_batch);
+    add("train.batch_size", step_);
+    if (!details_.learning_rate.empty()) add(program_ == "train_ppo_ray" ? "actor.adam.lr" : "adam.lr", details_.learning_rate);
     if (by_.model.attention == ballast::attention_kernel::fused)
       add("ds.packing_samples");
     else
@@ -464,14 +497,28 @@ class openrlhf_writer {
     add("train.colocate_all");
     add("actor.num_nodes", nodes_);
     add("actor.num_gpus_per_node", of_node_);
-    std::int64_t answers = 8;  // to a prompt
-    while (by_.global_batch() % answers != 0) answers /= 2;
-    add("rollout.batch_size", by_.global_batch() / answers);
+    auto answers = details_.answers > 0 ? details_.answers : std::int64_t{8};  // to a prompt
+    while (details_.answers == 0 && step_ % answers != 0) answers /= 2;
+    add("rollout.batch_size", (std::max)((details_.drawn > 0 ? details_.drawn : step_) / answers, std::int64_t{1}));
     add("rollout.n_samples_per_prompt", answers);
-    add("algo.advantage.estimator", role_of("critic") != nullptr ? "gae" : answers > 1 ? "group_norm" : "reinforce");
-    if (role_of("reference") == nullptr) add("algo.kl.init_coef", 0);
+    auto const longest = details_.sample > 0 ? details_.sample : by_.sequence;
+    if (details_.answer > 0 && details_.answer < longest) add("rollout.max_new_tokens", details_.answer);
+    add("algo.advantage.estimator", task_ == training_task::ppo    ? "gae"
+                                    : task_ == training_task::rloo ? "rloo"
+                                    : answers > 1                  ? "group_norm"
+                                                                   : "reinforce");
+    if (!details_.penalty.empty())
+      add("algo.kl.init_coef", details_.penalty);
+    else if (role_of("reference") == nullptr)
+      add("algo.kl.init_coef", 0);
+    auto const penalises = details_.penalty.find_first_not_of("0.") != details_.penalty.npos;
+    if (penalises && !details_.penalises_rewards) add("algo.kl.use_loss");
     if (role_of("reward") == nullptr) add("reward.remote_url", "NAME");
-    if (role_of("rollout") == nullptr) lack("no engine that draws answers");
+    if (role_of("rollout") != nullptr) return;
+    auto const tensor = details_.engine > 0 && by_.gpus() % details_.engine == 0 ? details_.engine : 1;
+    add("vllm.num_engines", by_.gpus() / tensor);  // an engine is needed
+    add("vllm.tensor_parallel_size", tensor);
+    add("vllm.enable_sleep");
   }
 
   void add_role(imported_role const& role) {
@@ -503,20 +550,25 @@ class openrlhf_writer {
 
   ballast::training_setting const& by_;
   std::vector<imported_role> const& roles_;
+  training_details const& details_;
+  training_task task_;
+  std::int64_t step_ = 1;  ///< samples of an update
   std::int64_t of_node_ = greatest_node(by_.gpus()), nodes_ = by_.gpus() / of_node_;
   std::string program_, model_;
   std::vector<std::string> lines_;
   ballast::exported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting openrlhf_script(ballast::transformer const& model, ballast::training_setting const& by,
-                                                        std::vector<imported_role> const& roles) {
-  require_valid(by, model);
-  return openrlhf_writer(by, roles).write();
+[[nodiscard]] ballast::exported_setting openrlhf_script(imported_setting const& of) {
+  require_valid(of.setting, of.model);
+  return openrlhf_writer(of).write();
 }
 
-constexpr task_words openrlhf_tasks[]{
-    {.task = training_task::finetuning}, {.task = training_task::dpo}, {.task = training_task::ppo}, {.task = training_task::grpo}};
+constexpr task_words openrlhf_tasks[]{{.task = training_task::finetuning},
+                                      {.task = training_task::dpo},
+                                      {.task = training_task::ppo, .counts_tokens = true},
+                                      {.task = training_task::grpo, .counts_tokens = true},
+                                      {.task = training_task::rloo, .counts_tokens = true}};
 
 }  // namespace
 
@@ -533,8 +585,7 @@ constinit framework_format const openrlhf_format{
           return in.table.has("ds.zero_stage") && in.table.has_section("train.") ? 90 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return openrlhf_importer(std::move(source), asked).read(); },
-    .write = [](ballast::transformer const& model, ballast::training_setting const& by) { return openrlhf_script(model, by, {}); },
-    .write_roles = openrlhf_script,
+    .write = openrlhf_script,
     .tasks = openrlhf_tasks};
 
 }  // namespace ballast_cli

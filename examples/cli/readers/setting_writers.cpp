@@ -54,9 +54,12 @@ class difference_list {
   return of.what == ballast::trained::all ? "all" : ballast::detail::trained_in_words(of).substr(6);
 }
 [[nodiscard]] std::string roles_in_words(imported_setting const& of) {
-  std::string out;
+  std::vector<std::string> names;
   for (auto const& role : of.roles)
-    if (role.resident) out += (out.empty() ? "" : ", ") + role.role;
+    if (role.resident) names.push_back(role.role);
+  std::sort(names.begin(), names.end());
+  std::string out;
+  for (auto const& name : names) out += (out.empty() ? "" : ", ") + name;
   return out.empty() ? "none" : out;
 }
 
@@ -129,6 +132,31 @@ void compare(imported_setting const& of, imported_setting const& back, std::vect
   list.flag("experts in 8 bits", m.fp8_experts, n.fp8_experts);
   list.add("other models beside it:", roles_in_words(of), roles_in_words(back));
   compare_kernels(of, back, list);
+}
+
+/// Adds what the file `back` says otherwise than `of` beside the setting.
+void compare_details(imported_setting const& of, imported_setting const& back, std::vector<std::string>& out) {
+  difference_list list(out);
+  auto const &mine = of.details, &theirs = back.details;
+  auto const number = [&](std::string const& label, std::int64_t a, std::int64_t b) {
+    if (a > 0) list.add(label, std::to_string(a), b > 0 ? std::to_string(b) : "none");
+  };
+  auto const decimal = [&](std::string const& label, std::string const& a, std::string const& b) {
+    auto const same = !a.empty() && !b.empty() && std::stod(a) == std::stod(b);
+    if (!a.empty() && !same) list.add(label, a, b.empty() ? "none" : b);
+  };
+  auto const in_words = [](std::optional<bool> packs) { return !packs ? "none" : *packs ? "on" : "off"; };
+  decimal("learning rate", mine.learning_rate, theirs.learning_rate);
+  if (mine.packing) list.add("packing of samples", in_words(mine.packing), in_words(theirs.packing));
+  number("tokens of a prompt:", mine.prompt, theirs.prompt);
+  number("tokens of an answer:", mine.answer, theirs.answer);
+  number("answers to a prompt:", mine.answers, theirs.answers);
+  number("sequences drawn at once:", mine.drawn, theirs.drawn);
+  number("tensor parallelism of the engine that draws answers:", mine.engine, theirs.engine);
+  decimal("coefficient of the divergence from the reference", mine.penalty, theirs.penalty);
+  auto const placed = !mine.penalty.empty() && std::stod(mine.penalty) > 0 && !theirs.penalty.empty() && std::stod(theirs.penalty) > 0;
+  if (placed)
+    list.add("divergence in", mine.penalises_rewards ? "the reward" : "the loss", theirs.penalises_rewards ? "the reward" : "the loss");
 }
 
 [[nodiscard]] std::string_view ending_of(std::string_view text) {
@@ -208,18 +236,35 @@ void leave_out(std::string& text, std::string_view key) {
   }
 }
 
+/// Micro-batches of as many samples of the longest length as the tokens of one hold.
+void part_samples(imported_setting& of) {
+  auto& by = of.setting;
+  auto& d = of.details;
+  auto const tokens = by.sequence * by.micro_batch;
+  if (tokens <= d.sample) return;
+  by.micro_batch = tokens / d.sample;
+  by.sequence = d.sample;
+  by.micro_batches = (std::max)(d.samples / (by.ranks() * by.micro_batch), std::int64_t{1});
+  d.sample = d.samples = 0;
+}
+
 [[nodiscard]] attempt written_as(framework_format const& to, imported_setting const& of, task_words const& words) {
   attempt out{.setting = of.setting, .written = {}, .back = {}, .before = {}};
-  auto by = of.setting;
+  auto one = of;
+  auto& by = one.setting;
+  auto const& details = of.details;
   auto& not_said = out.written.not_said;
+  if (details.sample > 0 && !words.counts_tokens) part_samples(one);
   if (by.micro_batch % words.pairs != 0)
     not_said.push_back(sentence("a micro-batch of ", by.micro_batch, ", which is no multiple of pairs"));
   by.micro_batch = (std::max)(by.micro_batch / words.pairs, std::int64_t{1});
-  if (words.answer > 0 && by.sequence > words.answer) {
-    by.sequence -= words.answer;
-    not_said.push_back(sentence("how much of a sequence is the answer: ", words.answer, " tokens are assumed"));
+  auto const known = details.answer > 0 && details.answer < by.sequence;
+  auto const answer = words.answer == 0 ? 0 : known ? details.answer : words.answer;
+  if (answer > 0 && by.sequence > answer) {
+    by.sequence -= answer;
+    if (!known) not_said.push_back(sentence("how much of a sequence is the answer: ", answer, " tokens are assumed"));
   }
-  auto exported = to.write_roles != nullptr && !of.roles.empty() ? to.write_roles(of.model, by, of.roles) : to.write(of.model, by);
+  auto exported = to.write(one);
   auto& text = out.written.text = std::move(exported.text);
   if (words.from.empty())
     text.insert(0, words.to);
@@ -300,6 +345,7 @@ written_setting write_setting(framework_format const& to, imported_setting const
   auto best = best_attempt(to, of);
   require_same_task(to, of, best);
   auto out = std::move(best.written);
+  if (best.back) compare_details(of, *best.back, out.not_said);
   comment(out, to);
   return out;
 }
@@ -379,9 +425,44 @@ written_setting write_best(framework_format const& to, imported_setting const& o
     if (mine != theirs)
       out.not_said.push_back("memory of " + std::to_string(mine) + " bytes on the fullest device, in the file " + std::to_string(theirs) +
                              (theirs > memory ? ", which does not fit" : ""));
+    compare_details(of, *best->back, out.not_said);
   }
   comment(out, to);
   return std::move(out);
+}
+
+std::string rate_or_example(imported_setting const& of) {
+  auto const& rate = of.details.learning_rate;
+  return rate.empty() ? "1.0e-5  # an example: the setting says none" : rate;
+}
+
+std::string lines_of_answers(imported_setting const& of, std::string_view indent, std::string_view sleep) {
+  auto const& d = of.details;
+  auto const is = [&](std::string_view name, bool away) {
+    return std::any_of(of.roles.begin(), of.roles.end(), [&](auto const& role) { return role.role == name && !(role.resident && away); });
+  };
+  std::string out;
+  auto const line = [&](auto const&... parts) { out += sentence(indent, parts..., "\n"); };
+  if (d.answer > 0) line("max_completion_length: ", d.answer);
+  if (d.answers > 0) line("num_generations: ", d.answers);
+  if (d.drawn > 0 && d.drawn != of.setting.global_batch()) line("generation_batch_size: ", d.drawn);
+  line("beta: ", !d.penalty.empty() ? d.penalty : is("reference", false) ? "0.04" : "0");
+  if (d.engine == 0) return out;
+  line("use_vllm: true\n", indent, "vllm_mode: colocate");
+  if (is("rollout", true) || !is("rollout", false)) line(sleep);
+  out += sentence(indent.empty() ? "vllm_tensor_parallel_size: " : "vllm:\n  tensor_parallel_size: ", d.engine, "\n");
+  return out;
+}
+
+std::string swift_lines(imported_setting const& of, std::string_view rate) {
+  auto const& d = of.details;
+  std::string out;
+  if (!d.learning_rate.empty()) out += sentence(rate, ": ", d.learning_rate, "\n");
+  if (of.task == training_task::grpo) return out + lines_of_answers(of, "", "sleep_level: 1");
+  if (d.answer > 0 && (of.task == training_task::ppo || of.task == training_task::distillation))
+    out += sentence("max_completion_length: ", d.answer, "\n");
+  if (of.task == training_task::ppo && !d.penalty.empty()) out += sentence("kl_coef: ", d.penalty, "\n");
+  return out;
 }
 
 std::string as_command(std::string const& command, std::string_view lines) {

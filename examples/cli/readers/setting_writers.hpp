@@ -44,8 +44,16 @@ void require_written(framework_format const& to);
 /// Lines "key: value" as a command with its flags.
 [[nodiscard]] std::string as_command(std::string const& command, std::string_view lines);
 
+/// The learning rate of a file that has to have one: that of the setting, or an example, which a comment says.
+[[nodiscard]] std::string rate_or_example(imported_setting const& of);
+/// Lines "key: value" of what a trainer of GRPO that is built on TRL's is told of answers, each behind `indent`. `sleep` makes an engine
+/// on the same devices free their memory.
+[[nodiscard]] std::string lines_of_answers(imported_setting const& of, std::string_view indent, std::string_view sleep);
+/// What ms-swift is told beside a setting: the learning rate by its key, and what is drawn.
+[[nodiscard]] std::string swift_lines(imported_setting const& of, std::string_view rate);
+
 /// Writers on Megatron-Core's keys: Megatron-Bridge's run_config.yaml, and NeMo's YAML.
-[[nodiscard]] ballast::exported_setting bridge_yaml(ballast::transformer const& model, ballast::training_setting const& by);
-[[nodiscard]] ballast::exported_setting nemo_yaml(ballast::transformer const& model, ballast::training_setting const& by);
+[[nodiscard]] ballast::exported_setting bridge_yaml(imported_setting const& of);
+[[nodiscard]] ballast::exported_setting nemo_yaml(imported_setting const& of);
 
 }  // namespace ballast_cli

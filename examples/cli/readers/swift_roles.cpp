@@ -21,6 +21,12 @@ namespace {
   return in.one_of("rlhf_type", {"dpo", "orpo", "simpo", "kto", "cpo", "rm", "ppo", "grpo", "gkd"});
 }
 [[nodiscard]] bool draws_answers(std::string const& kind) { return kind == "ppo" || kind == "grpo" || kind == "gkd"; }
+/// Tokens of an answer: by the keys of older versions where they are given.
+[[nodiscard]] std::int64_t swift_answer(setting_table& in) {
+  auto const longest = in.number_or("max_completion_length", 512);
+  auto const older = in.number("max_new_tokens"), oldest = in.number("response_length");
+  return oldest ? *oldest : older.value_or(longest);
+}
 
 class role_reader {
  public:
@@ -44,7 +50,8 @@ class role_reader {
     read_teacher(kind, whole);
     if (draws_answers(kind)) read_rollout();
     auto const joined = in_.flag("padding_free") || in_.flag("packing") || out_.setting.model.spread.context > 1;
-    if (kind == "grpo" && !joined && out_.framework == "ms-swift") set_answers(in_.number_or("max_completion_length", 512), out_);
+    read_answers(kind);
+    if (kind == "grpo" && !joined && out_.framework == "ms-swift") set_answers(swift_answer(in_), out_);
     if (kind == "dpo" || kind == "orpo" || kind == "simpo" || kind == "cpo" || kind == "rm") {
       out_.setting.micro_batch *= 2;
       note("a sample of " + kind + " is a pair, so a micro-batch holds twice as many sequences as its key says");
@@ -143,6 +150,19 @@ class role_reader {
     out_.roles.push_back({.role = role, .of = std::move(of), .resident = resident});
   }
 
+  void read_answers(std::string const& kind) {
+    if (!draws_answers(kind)) return;
+    auto const& by = out_.setting;
+    auto const core = by.model.framework.count == ballast::tensor_count::megatron;
+    take_answers(in_, "", swift_answer(in_), "0.04", core ? by.global_batch() : by.micro_batch * by.ranks(), out_);
+    if (kind == "grpo") return;
+    auto& d = out_.details;
+    d.answers = kind == "ppo" ? 1 : 0;
+    d.drawn = 0;
+    d.penalty = kind == "ppo" ? decimal_word(in_, "kl_coef", "0.05") : "";
+    d.penalises_rewards = kind == "ppo";
+  }
+
   void read_teacher(std::string const& kind, bool whole) {
     auto const name = in_.word("teacher_model"), server = in_.word("teacher_model_server");
     auto const away = in_.flag("offload_teacher_model");
@@ -190,6 +210,8 @@ class role_reader {
 void read_swift_task(setting_table& in, imported_setting& out) {
   auto const task = in.word("task_type", "causal_lm");
   auto const labels = in.number("num_labels", 1);
+  out.details.packing = in.flag("packing");
+  take_learning_rate(in, {"learning_rate", "lr"}, out);
   in.ignore({"problem_type", "add_non_thinking_prefix", "enable_thinking", "response_prefix", "experts_impl"});
   auto const rewards = in.word("rlhf_type") == "rm";
   if (task == "embedding") out.notes.emplace_back("task_type embedding has no head, and is judged with one output");
@@ -200,11 +222,8 @@ void read_swift_task(setting_table& in, imported_setting& out) {
 std::optional<std::int64_t> swift_length(setting_table& in, bool rlhf) {
   auto const longest = in.number("max_length");
   if (!rlhf || !longest) return longest;
-  auto const kind = kind_of_preferences(in);
-  auto const longest_answer = in.number_or("max_completion_length", 512);
-  auto const older = in.number("max_new_tokens"), oldest = in.number("response_length");  // come first where they are given
-  auto const answer = oldest ? *oldest : older.value_or(longest_answer);
-  return draws_answers(kind) ? *longest + answer : *longest;
+  auto const answer = swift_answer(in);
+  return draws_answers(kind_of_preferences(in)) ? *longest + answer : *longest;
 }
 
 training_task swift_task(setting_source const& in) {

@@ -311,23 +311,26 @@ constexpr std::string_view swift_keys[]{"model",
 // Keys of the trainer of Hugging Face transformers.
 constexpr std::string_view trainer_keys[]{"per_device_train_batch_size", "deepspeed", "gradient_accumulation_steps"};
 
-[[nodiscard]] ballast::exported_setting swift_command(ballast::transformer const&, ballast::training_setting const& by) {
+[[nodiscard]] ballast::exported_setting swift_command(imported_setting const& of) {
   ballast::exported_setting out;
+  auto const& by = of.setting;
   auto const& m = by.model;
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const gpus = by.gpus(), nodes = gpus % 8 == 0 ? gpus / 8 : 1;
   std::string text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
-  line("model: NAME\ndataset: NAME\ntorch_dtype: bfloat16\ntuner_type: ", adapts ? "lora" : "full");
+  line("model: NAME\ndataset: NAME\ntorch_dtype: ", m.kernels.value > 2 ? "float32" : "bfloat16",
+       "\ntuner_type: ", adapts ? "lora" : "full");
   if (adapts) line("lora_rank: ", m.language.rank, "\ntarget_modules: all-linear");
   if (adapts && m.language.quantised) line("quant_method: bnb\nquant_bits: 4");
-  line("max_length: ", by.sequence, "\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
+  line("max_length: ", by.sequence, "\npacking: ", packs_samples(of) ? "true" : "false", "\nper_device_train_batch_size: ", by.micro_batch,
        "\ngradient_accumulation_steps: ", by.micro_batches);
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   line("attn_impl: ", m.attention == ballast::attention_kernel::fused ? "flash_attn" : "eager");
   if (m.loss.how == ballast::head_loss::kind::fused) line("use_liger_kernel: true");
   if (m.optimizer.name == "adam-bf16-gradients" || m.spread.zero > 0)
     line("deepspeed: zero", m.spread.zero, m.moved == ballast::offload::none ? "" : "_offload");
+  text += swift_lines(of, "learning_rate");
   if (m.spread.context > 1) line("sequence_parallel_size: ", m.spread.context);
   if (m.spread.tensor > 1) line("deepspeed_autotp_size: ", m.spread.tensor);
   out.text = as_command(
@@ -347,7 +350,6 @@ constexpr task_words swift_tasks[]{
     {.task = training_task::reward, .from = swift_sft, .to = "swift rlhf --rlhf_type rm", .pairs = 2},
     {.task = training_task::ppo, .from = swift_sft, .to = "swift rlhf --rlhf_type ppo --reward_model NAME", .answer = 512},
     {.task = training_task::grpo, .from = swift_sft, .to = "swift rlhf --rlhf_type grpo", .answer = 512},
-    {.task = training_task::grpo, .from = swift_sft, .to = "swift rlhf --rlhf_type grpo --beta 0", .answer = 512},
     {.task = training_task::distillation, .from = swift_sft, .to = "swift rlhf --rlhf_type gkd --teacher_model NAME", .answer = 512}};
 
 }  // namespace

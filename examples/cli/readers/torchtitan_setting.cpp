@@ -228,6 +228,8 @@ class torchtitan_importer {
       if (dtype == "float32") m.kernels.value = 4;
       out_.untimed = "the rates of kernels are those of 16 and 8 bits, and mixed_precision_param is float32";
     }
+    out_.details.packing = true;  // documents are joined
+    take_learning_rate(in_, {"optimizer.lr"}, out_);
     auto const name = in_.word("optimizer.name", "AdamW");
     if (name != "AdamW" && name != "Adam") in_.refuse("optimizer.name", "is not modelled");
     if (in_.flag("optimizer.early_step_in_backward")) note("early_step_in_backward is not modelled: the memory is too high");
@@ -475,7 +477,7 @@ class torchtitan_importer {
 /// Writes TOML as it was read until 9810191b.
 class toml_writer {
  public:
-  toml_writer(transformer const& model, training_setting const& by) : model_(model), by_(by) {}
+  explicit toml_writer(imported_setting const& of) : model_(of.model), by_(of.setting), rate_(of.details.learning_rate) {}
 
   [[nodiscard]] ballast::exported_setting written() {
     require_valid(by_, model_);
@@ -594,12 +596,15 @@ class toml_writer {
   }
 
   void write_rest() {
+    if (!rate_.empty()) section("optimizer");
+    if (!rate_.empty()) out_.text += "lr = " + rate_ + "\n";
     if (by_.model.attention == ballast::attention_kernel::stored_scores) lack("stored scores of attention");
     if (by_.model.language.what != ballast::trained::all) lack(ballast::detail::trained_in_words(by_.model.language));
   }
 
   transformer const& model_;
   training_setting const& by_;
+  std::string const& rate_;
   ballast::exported_setting out_;
 };
 
@@ -619,7 +624,7 @@ constinit framework_format const torchtitan_format{
           return in.is("toml") && in.has_any(torchtitan_keys) ? 20 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return torchtitan_importer(source.table, asked).read(); },
-    .write = [](transformer const& model, training_setting const& by) { return toml_writer(model, by).written(); },
+    .write = [](imported_setting const& of) { return toml_writer(of).written(); },
     .tasks = torchtitan_tasks};
 
 }  // namespace ballast_cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
+#include "readers/setting_writers.hpp"
 #include "readers/trainer_keys.hpp"
 
 #include <algorithm>
@@ -69,12 +70,16 @@ class torchtune_importer {
     take_sequence(in_, asked_, {"tokenizer.max_seq_len", "dataset.max_seq_len", "max_seq_len"}, 0, out_);
     auto const alone = in_.file().find("single_device") != std::string::npos;
     if (alone && !asked_.gpus) asked_.gpus = 1;
-    m.spread.tensor = degree_of(in_, {"tensor_parallel_dim"});
-    m.spread.context = degree_of(in_, {"context_parallel_dim"});
+    auto const tensor = degree_of(in_, {"tensor_parallel_dim"}), context = degree_of(in_, {"context_parallel_dim"});
+    auto const pairs = name_of_path(in_.word("loss._component_")) == "DPOLoss";
+    if (!pairs) m.spread.tensor = tensor, m.spread.context = context;
+    if (pairs && tensor * context > 1) note("recipes of DPO read neither tensor_parallel_dim nor context_parallel_dim");
     set_ranks(in_, asked_, out_, "tensor_parallel_dim x context_parallel_dim");
     if (in_.number_or("data_parallel_replicate_dim", 1, 0) > 1)
       note("data_parallel_replicate_dim is judged as sharding over all ranks: the memory is too low");
     take_batches(in_, asked_, "batch_size", 1, "gradient_accumulation_steps", 1, out_);
+    out_.details.packing = in_.flag("dataset.packed") || in_.flag("packed");
+    take_learning_rate(in_, {"optimizer.lr"}, out_);
     if (adapts) read_adapters(quantised);
     m.kernels.adapter_value = 2;
     read_states();
@@ -231,8 +236,9 @@ class torchtune_importer {
 
 constexpr std::string_view plain_loss = "torch.nn.CrossEntropyLoss";
 
-[[nodiscard]] ballast::exported_setting torchtune_yaml(ballast::transformer const&, ballast::training_setting const& by) {
+[[nodiscard]] ballast::exported_setting torchtune_yaml(imported_setting const& of) {
   ballast::exported_setting out;
+  auto const& by = of.setting;
   auto const& m = by.model;
   auto const zero = m.spread.zero;
   auto const floats = m.kernels.value > 2;
@@ -246,15 +252,17 @@ constexpr std::string_view plain_loss = "torch.nn.CrossEntropyLoss";
   if (adapts)
     line("  lora_attn_modules: [q_proj, ", all ? "k_proj, " : "", "v_proj", all ? ", output_proj" : "",
          "]\n  apply_lora_to_mlp: ", all ? "true" : "false", "\n  lora_rank: ", m.language.rank);
-  line("tokenizer:\n  max_seq_len: ", by.sequence, "\ndataset:\n  packed: true");
+  line("tokenizer:\n  max_seq_len: ", by.sequence, "\ndataset:\n  packed: ", packs_samples(of) ? "true" : "false");
   line("batch_size: ", by.micro_batch, "\ngradient_accumulation_steps: ", by.micro_batches);
-  line("optimizer:\n  _component_: torch.optim.AdamW\n  fused: true\nloss:\n  _component_: ",
-       chunked ? "torchtune.modules.loss.LinearCrossEntropyLoss" : plain_loss);
+  line("optimizer:\n  _component_: torch.optim.AdamW\n  fused: true");
+  if (!of.details.learning_rate.empty()) line("  lr: ", of.details.learning_rate);
+  line("loss:\n  _component_: ", chunked ? "torchtune.modules.loss.LinearCrossEntropyLoss" : plain_loss);
   if (chunked) line("  num_output_chunks: ", m.loss.chunks);
   line("dtype: ", floats ? "fp32" : "bf16",
        "\nenable_activation_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
-  if (m.spread.tensor > 1) line("tensor_parallel_dim: ", m.spread.tensor);
-  if (m.spread.context > 1) line("context_parallel_dim: ", m.spread.context);
+  auto const cuts = of.task != training_task::dpo;  // recipes of DPO read neither degree
+  if (cuts && m.spread.tensor > 1) line("tensor_parallel_dim: ", m.spread.tensor);
+  if (cuts && m.spread.context > 1) line("context_parallel_dim: ", m.spread.context);
   if (zero >= 2) line("fsdp_reshard_after_forward: ", zero == 3 ? "true" : "false");
   if (m.moved != ballast::offload::none) line("fsdp_cpu_offload: true");
   return out;

@@ -52,6 +52,11 @@ class trl_importer {
     read_kind();
     set_ranks(in_, asked_, out_, "its degrees");
     take_batches(in_, asked_, "per_device_train_batch_size", 8, "gradient_accumulation_steps", 1, out_);
+    take_learning_rate(in_, {"learning_rate"}, out_);
+    if (trl_) out_.details.packing = in_.flag("packing");
+    if (is({"grpo", "rloo"}))
+      take_answers(in_, "", in_.number_or("max_completion_length", 512), is({"grpo"}) ? "0" : "0.05",
+                   out_.setting.micro_batch * out_.setting.ranks(), out_);
     read_adapters();
     std::vector<std::string_view> const formats{"auto", "bfloat16", "float16", "float32"};
     auto const dtype =
@@ -239,8 +244,9 @@ class trl_importer {
   imported_setting out_;
 };
 
-[[nodiscard]] ballast::exported_setting trl_command(ballast::transformer const&, ballast::training_setting const& by) {
+[[nodiscard]] ballast::exported_setting trl_command(imported_setting const& of) {
   ballast::exported_setting out;
+  auto const& by = of.setting;
   auto const& m = by.model;
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const zero = m.spread.zero;
@@ -248,14 +254,16 @@ class trl_importer {
   std::string text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("max_length: ", by.sequence, "\nnum_processes: ", by.gpus(),
-       "\nmodel_name_or_path: NAME\ndataset_name: NAME\npacking: true\nper_device_train_batch_size: ", by.micro_batch,
-       "\ngradient_accumulation_steps: ", by.micro_batches);
+       "\nmodel_name_or_path: NAME\ndataset_name: NAME\npacking: ", packs_samples(of) ? "true" : "false",
+       "\nper_device_train_batch_size: ", by.micro_batch, "\ngradient_accumulation_steps: ", by.micro_batches);
   line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\ndtype: ", halves ? "bfloat16" : "float32", "\noptim: adamw_torch_fused");
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   line("use_liger_kernel: ", m.loss.how == ballast::head_loss::kind::fused ? "true" : "false");
   if (m.loss.how != ballast::head_loss::kind::fused)
     line("loss_type: ", m.loss.how == ballast::head_loss::kind::chunked ? "chunked_nll" : "nll");
   line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
+  if (!of.details.learning_rate.empty()) line("learning_rate: ", of.details.learning_rate);
+  if (of.task == training_task::grpo) text += lines_of_answers(of, "", "vllm_enable_sleep_mode: true");
   if (adapts) line("use_peft: true\nlora_r: ", m.language.rank);
   if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_modules: all-linear");
   if (adapts && m.language.quantised) line("load_in_4bit: true");
@@ -277,15 +285,10 @@ constexpr task_words trl_tasks[]{
     {.task = training_task::cpo, .from = "trl sft", .to = "trl cpo", .pairs = 2, .without = {"packing ", "loss_type "}},
     {.task = training_task::kto, .from = "trl sft", .to = "trl kto", .without = {"packing ", "loss_type "}},
     {.task = training_task::reward, .from = "trl sft", .to = "trl reward", .pairs = 2, .without = {"packing ", "loss_type "}},
+    // the length of prompts is that of the engine, as nothing cuts them
     {.task = training_task::grpo,
      .from = "trl sft \\\n  --max_length",
-     .to = "trl grpo --max_completion_length",
-     .answer = 512,
-     .without = {"packing ", "loss_type "}},
-    {.task = training_task::grpo,
-     .from = "trl sft \\\n  --max_length",
-     .to = "trl grpo --beta 0.04 --max_completion_length",
-     .answer = 512,
+     .to = "trl grpo \\\n  --vllm_max_model_length",
      .without = {"packing ", "loss_type "}}};
 
 constexpr std::string_view transformers_keys[]{"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",

@@ -47,6 +47,8 @@ class verl_importer {
     if (!supervised_) supervised_ = !in_.has_section("actor_rollout_ref.") && in_.has_section("data.");
     auto out = supervised_ ? read_supervised() : read_actor();
     out.task = task();
+    take_learning_rate(in_, {supervised_ ? "optim.lr" : "actor_rollout_ref.actor.optim.lr"}, out);
+    if (!supervised_) read_answers(out);
     ignore_rest();
     auto passed = in_.finish("verl");
     for (auto const& [from, to] : {std::pair{&passed.harmless, &out.passed.harmless}, std::pair{&passed.doubtful, &out.passed.doubtful},
@@ -57,6 +59,27 @@ class verl_importer {
   }
 
  private:
+  /// What is drawn, and how far the model may go from the reference.
+  void read_answers(imported_setting& out) {
+    auto& d = out.details;
+    d.packing = false;
+    d.prompt = in_.number("data.max_prompt_length", 1, 1 << 30).value_or(512);
+    d.answer = in_.number("data.max_response_length", 1, 1 << 30).value_or(512);
+    d.answers = in_.number("actor_rollout_ref.rollout.n", 1, 1 << 10).value_or(1);
+    d.drawn = in_.number("data.train_batch_size", 1, 1 << 24).value_or(1024) * d.answers;
+    if (in_.word("actor_rollout_ref.rollout.name", "vllm") != "hf")
+      d.engine = degree_of(in_, "actor_rollout_ref.rollout.tensor_model_parallel_size");
+    d.penalises_rewards = in_.flag("algorithm.use_kl_in_reward");
+    d.penalty = "0";
+    if (in_.flag("actor_rollout_ref.actor.use_kl_loss")) {
+      d.penalty = decimal_word(in_, "actor_rollout_ref.actor.kl_loss_coef", "0.001");
+      if (std::exchange(d.penalises_rewards, false))
+        out.notes.emplace_back("use_kl_in_reward beside use_kl_loss: files written have the loss alone");
+    } else if (d.penalises_rewards) {
+      d.penalty = decimal_word(in_, "algorithm.kl_ctrl.kl_coef", "0.001");
+    }
+    if (asked_.sequence && d.prompt + d.answer != *asked_.sequence) d.prompt = d.answer = 0;
+  }
   [[nodiscard]] training_task task() {
     if (supervised_) return training_task::finetuning;
     auto const estimator = in_.word("algorithm.adv_estimator", "gae");
@@ -169,6 +192,10 @@ class verl_importer {
       take_adapters(at.model, false, out);
     }
     auto& by = out.setting;
+    if (dynamic && !asked_.sequence) {
+      out.details.sample = sequence;
+      out.details.samples = step;
+    }
     if (dynamic) {
       by.micro_batch = asked_.micro_batch.value_or(1);
       out.notes.push_back(at.base + "use_dynamic_bsz: a micro-batch is judged as one sequence of all its " + std::to_string(by.sequence) +
@@ -481,9 +508,13 @@ class verl_importer {
       if (!older) read_optimizer("optim.", out);
       take_adapters("model.", false, out);
     }
-    if (dynamic && !asked_.sequence)
+    out.details.packing = false;
+    if (dynamic && !asked_.sequence) {
+      out.details.sample = length;
+      out.details.samples = global;
       out.notes.push_back("data.use_dynamic_bsz: a micro-batch is judged as one sequence of all its " +
                           std::to_string(out.setting.sequence) + " tokens, whose attention takes too long");
+    }
     out.setting.micro_batches =
         asked_.micro_batches.value_or(dynamic && !asked_.sequence ? of_tokens.number() : (of_tokens.sequences + micro - 1) / micro);
     return out;
@@ -587,7 +618,10 @@ class verl_importer {
 
 constexpr std::string_view verl_keys[]{"actor_rollout_ref."};
 
-constexpr task_words verl_tasks[]{{.task = training_task::finetuning}, {.task = training_task::ppo}, {.task = training_task::grpo}};
+constexpr task_words verl_tasks[]{{.task = training_task::finetuning, .counts_tokens = true},
+                                  {.task = training_task::ppo, .counts_tokens = true},
+                                  {.task = training_task::grpo, .counts_tokens = true},
+                                  {.task = training_task::rloo, .counts_tokens = true}};
 
 }  // namespace
 
@@ -604,8 +638,7 @@ constinit framework_format const verl_format{
           return in.has_any(verl_keys) ? 90 : 0;
         },
     .read = [](setting_source source, setting_request const& asked) { return verl_importer(std::move(source), asked).read(); },
-    .write = [](ballast::transformer const& model, ballast::training_setting const& by) { return verl_yaml(model, by, {}); },
-    .write_roles = verl_yaml,
+    .write = verl_yaml,
     .tasks = verl_tasks};
 
 }  // namespace ballast_cli

@@ -4,6 +4,7 @@
 #include "readers/setting_parts.hpp"
 #include "readers/trainer_keys.hpp"
 
+#include <ballast/core/math.hpp>
 #include <ballast/footprint/model_setting.hpp>
 #include <ballast/footprint/optimizer.hpp>
 
@@ -37,13 +38,12 @@ void write_sections(std::string& out, std::vector<std::pair<std::string, std::st
   }
 }
 
-/// The YAML of verl's trainer of SFT or, with other models on the devices, of its trainer of PPO and GRPO.
 class verl_writer {
  public:
-  verl_writer(ballast::transformer const& model, ballast::training_setting const& by, std::vector<imported_role> const& roles)
-      : model_(model), by_(by), roles_(roles), supervised_(roles.empty()) {
-    require_valid(by, model);
-    megatron_ = by.model.framework.count == ballast::tensor_count::megatron;
+  explicit verl_writer(imported_setting const& of)
+      : of_(of), model_(of.model), by_(of.setting), roles_(of.roles), supervised_(!draws_answers(of.task)) {
+    require_valid(by_, model_);
+    megatron_ = by_.model.framework.count == ballast::tensor_count::megatron;
     model_section_ = supervised_ ? "model." : "actor_rollout_ref.model.";
     optimizer_section_ = supervised_ ? "optim." : "actor_rollout_ref.actor.optim.";
     engine_ = supervised_ ? "engine." : megatron_ ? "actor_rollout_ref.actor.megatron." : "actor_rollout_ref.actor.fsdp_config.";
@@ -79,26 +79,54 @@ class verl_writer {
   }
 
   void add_data() {
-    auto const step = by_.global_batch();
+    auto const& d = of_.details;
+    auto const tokens = by_.sequence * by_.micro_batch;
+    auto const in_tokens = d.sample > 0 && d.sample < tokens;  // of which a micro-batch has as many as fit
+    auto const step = in_tokens ? d.samples : by_.global_batch();
+    auto const add_batches = [&](std::string const& section, std::string const& micro, std::string const& most) {
+      add(section + "use_dynamic_bsz", in_tokens);
+      if (in_tokens)
+        add(section + most, ballast::divide_up(tokens, by_.model.spread.context));
+      else
+        add(section + micro, by_.micro_batch);
+    };
+    if (!d.learning_rate.empty()) add(optimizer_section_ + "lr", d.learning_rate);
     if (supervised_) {
-      add("data.max_length", by_.sequence);
+      add("data.max_length", in_tokens ? d.sample : by_.sequence);
       add("data.train_batch_size", step);
-      add("data.use_dynamic_bsz", false);
-      add("data.micro_batch_size_per_gpu", by_.micro_batch);
+      add_batches("data.", "micro_batch_size_per_gpu", "max_token_len_per_gpu");
       return;
     }
-    std::int64_t answers = 8;  // to a prompt
-    while (step % answers != 0) answers /= 2;
-    if (by_.sequence < 2) lack("a sequence of one token");
-    add("algorithm.adv_estimator", std::string(has_role("critic") ? "gae" : "grpo"));
-    add("data.max_prompt_length", (std::max)(by_.sequence / 4, std::int64_t{1}));  // and the answer has the rest
-    add("data.max_response_length", by_.sequence - (std::max)(by_.sequence / 4, std::int64_t{1}));
-    add("data.train_batch_size", step / answers);
-    add("actor_rollout_ref.actor.ppo_mini_batch_size", step / answers);
-    add("actor_rollout_ref.actor.use_dynamic_bsz", false);
-    add("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", by_.micro_batch);
-    add("actor_rollout_ref.actor.use_kl_loss", has_role("reference"));
+    auto answers = d.answers > 0 ? d.answers : std::int64_t{8};  // to a prompt
+    while (d.answers == 0 && step % answers != 0) answers /= 2;
+    auto const longest = in_tokens ? d.sample : by_.sequence;
+    if (longest < 2) lack("a sequence of one token");
+    auto const left = longest - d.prompt - d.answer;  // up to a multiple of twice the context-parallel degree
+    auto const known = d.prompt > 0 && left >= 0 && left < 2 * by_.model.spread.context;
+    auto const prompt = known ? d.prompt : (std::max)(longest / 4, std::int64_t{1});
+    if (!known) lack("how much of a sequence is the answer, which is taken as " + std::to_string(longest - prompt) + " tokens");
+    auto const prompts = (std::max)(step / answers, std::int64_t{1});
+    add("algorithm.adv_estimator", std::string(of_.task == training_task::ppo ? "gae" : of_.task == training_task::rloo ? "rloo" : "grpo"));
+    add("data.max_prompt_length", prompt);  // and the answer has the rest
+    add("data.max_response_length", known ? d.answer : longest - prompt);
+    add("data.train_batch_size", d.drawn > 0 ? (std::max)(d.drawn / answers, std::int64_t{1}) : prompts);
+    add("actor_rollout_ref.actor.ppo_mini_batch_size", prompts);
+    add_batches("actor_rollout_ref.actor.", "ppo_micro_batch_size_per_gpu", "ppo_max_token_len_per_gpu");
+    add_penalty();
     add("actor_rollout_ref.rollout.n", answers);
+    if (!in_tokens) add("actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu", by_.micro_batch);
+    if (!has_role("rollout") && d.engine > 0 && by_.gpus() % d.engine == 0)
+      add("actor_rollout_ref.rollout.tensor_model_parallel_size", d.engine);
+  }
+
+  void add_penalty() {
+    auto const& d = of_.details;
+    auto const zero = !d.penalty.empty() && d.penalty.find_first_not_of("0.") == d.penalty.npos;
+    auto const penalises = d.penalty.empty() ? has_role("reference") : !zero;
+    auto const in_loss = penalises && !d.penalises_rewards;
+    add("actor_rollout_ref.actor.use_kl_loss", in_loss);
+    if (penalises && !in_loss) add("algorithm.use_kl_in_reward", true);
+    if (penalises && !d.penalty.empty()) add(in_loss ? "actor_rollout_ref.actor.kl_loss_coef" : "algorithm.kl_ctrl.kl_coef", d.penalty);
   }
 
   void add_fsdp() {
@@ -266,6 +294,7 @@ class verl_writer {
     add("trainer.nnodes", by_.gpus() / of_node);
   }
 
+  imported_setting const& of_;
   ballast::transformer const& model_;
   ballast::training_setting const& by_;
   std::vector<imported_role> const& roles_;
@@ -277,9 +306,6 @@ class verl_writer {
 
 }  // namespace
 
-ballast::exported_setting verl_yaml(ballast::transformer const& model, ballast::training_setting const& by,
-                                    std::vector<imported_role> const& roles) {
-  return verl_writer(model, by, roles).write();
-}
+ballast::exported_setting verl_yaml(imported_setting const& of) { return verl_writer(of).write(); }
 
 }  // namespace ballast_cli

@@ -18,8 +18,9 @@ namespace {
 
 using namespace html;
 
-/// What a row says of samples that came late or never.
+/// What a row says of samples that came late or never, or in steps of the method's own.
 [[nodiscard]] std::string lateness(judged_scheduler const& row) {
+  if (row.epoch) return plural(row.steps, "own step");
   if (row.delayed == 0 && row.dropped == 0) return "-";
   return formatted("%.2f steps", row.token_delay) + (row.dropped == 0 ? "" : ", " + grouped(row.dropped) + " left");
 }
@@ -68,6 +69,11 @@ std::string in_words(comparison_report const& report) {
   for (auto const& row : cells)
     for (std::size_t c = 0; row.size() == width.size() && c < row.size(); ++c) width[c] = (std::max)(width[c], row[c].size());
   auto text = report.title + ": " + lead_of(report) + ".\n\n";
+  std::string notes;
+  for (auto const& row : report.rows)
+    if (row.epoch && row.steps > 0 && row.steps < 50)
+      notes += row.word + " makes steps of its own of all samples, here " + std::to_string(row.steps) +
+               ": some are not full, which weighs less the more --batches there are.\n";
   for (auto const& row : cells) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
@@ -77,9 +83,10 @@ std::string in_words(comparison_report const& report) {
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text +
-         "\nTimes are modelled, but for the planner's, which ran on this machine. \"of the best\" compares methods that leave no sample "
-         "out.\n\"slowest/mean\" is the time of a step over the time in which a mean GPU trains. \"over bound\" is the distance to a time "
-         "that no plan\nof the same samples is below, by the method's own rules of division.\n";
+         "\nTimes are modelled, but for the planner's, which ran on this machine. \"of the best\" is the time of a token over that of the "
+         "best\nmethod that leaves no sample out. \"slowest/mean\" is the time of a step over the time in which a mean GPU trains. \"over "
+         "bound\" is the\ndistance to a time that no plan of the same samples is below, by the method's own rules of division.\n" +
+         notes;
 }
 
 nlohmann::ordered_json to_json(comparison_report const& report) {

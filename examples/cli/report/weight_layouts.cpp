@@ -4,8 +4,10 @@
 #include "report/output.hpp"
 #include "report/words.hpp"
 
+#include <ballast/weights/check.hpp>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -35,6 +37,33 @@ void for_each_weight(sharded_model const& made, ballast::block_layouts const& la
   for (std::size_t v = 0; v < block.size(); ++v)
     for (std::size_t i = 0; i < block[v].weights.size(); ++i)
       if (block[v].weights[i].kind != ballast::weight_kind::vector) visit(block[v], block[v].weights[i], layouts.operators[v].weights[i]);
+}
+
+/// The layouts of the activations between a block's operators, which the weights do not say.
+[[nodiscard]] nlohmann::ordered_json operators_of_layouts(sharded_model const& made, ballast::block_layouts const& layouts) {
+  auto out = nlohmann::ordered_json::array();
+  auto const& block = made.chain.blocks[layouts.block];
+  for (std::size_t v = 0; v < block.size(); ++v) {
+    auto const& at = layouts.operators[v];
+    out.push_back({{"operator", plain_name(block[v].name)}});
+    if (block[v].opens) out.back()["residual"] = name_of(at.residual);
+    if (block[v].rule != ballast::layout_rule::weights) out.back()["reads"] = name_of(at.reads);
+    out.back()["makes"] = name_of(at.makes);
+  }
+  return out;
+}
+
+[[nodiscard]] nlohmann::ordered_json exchanges_of_layouts(sharded_model const& made, ballast::block_layouts const& layouts) {
+  static constexpr std::array names{"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "send"};  // as of `collective`
+  auto out = nlohmann::ordered_json::array();
+  auto const& block = made.chain.blocks[layouts.block];
+  for (auto const& e : ballast::exchanges_of(block, layouts, made.on))
+    out.push_back({{"operator", e.at < block.size() ? plain_name(block[e.at].name) : "exit"},
+                   {"pass", name_of(e.pass)},
+                   {"collective", names[static_cast<std::size_t>(e.how)]},
+                   {"bytes", e.bytes},
+                   {"ranks", e.ranks}});
+  return out;
 }
 
 [[nodiscard]] std::string row(std::string const& name, std::string const& step, std::string const& bytes, std::string const& about) {
@@ -97,8 +126,13 @@ nlohmann::ordered_json to_json(weight_plans const& plans) {
                          {"dtensor", ballast::tap::dtensor_word(w.kind, at.layout)},
                          {"megatron", ballast::tap::megatron_word(w.kind, at.layout)}});
     });
-    layouts.push_back(
-        {{"reads", name_of(l.entry)}, {"makes", name_of(l.exit)}, {"step_ps", l.time}, {"bytes", l.bytes}, {"weights", weights}});
+    layouts.push_back({{"reads", name_of(l.entry)},
+                       {"makes", name_of(l.exit)},
+                       {"step_ps", l.time},
+                       {"bytes", l.bytes},
+                       {"weights", weights},
+                       {"operators", operators_of_layouts(made, l)},
+                       {"exchanges", exchanges_of_layouts(made, l)}});
   }
   for (auto const& r : made.plan.runs) runs.push_back({{"layouts", r.block}, {"blocks", r.count}});
   return {{"model", plans.model},

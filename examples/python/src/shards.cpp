@@ -279,9 +279,12 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
   require_positive(given);
   auto const all = ballast_cli::schedulers();
   auto const by = std::find_if(all.begin(), all.end(), [&](auto const& s) { return s.word == method; });
-  require(by != all.end(), [&] {
+  require(by != all.end() && by->start != nullptr, [&] {
+    if (by != all.end())
+      return "method = \"" + method + "\" plans the samples of all batches, in steps of their own: ballast.levels does so";
     auto sentence = "method = \"" + method + "\" is not one of";
-    for (auto const& s : all) sentence += (&s == all.data() ? " " : ", ") + std::string(s.word);
+    for (auto const& s : all)
+      if (s.start != nullptr) sentence += (&s == all.data() ? " " : ", ") + std::string(s.word);
     return sentence;
   });
   require(longest == 0 || longest >= *most, [&] {

@@ -7,6 +7,7 @@
 #include <ballast/cost/transformer_shape.hpp>
 #include <ballast/weights/layout_model.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -46,7 +47,7 @@ class operator_writer {
                     .makes = h});
     if (m_.positions > 0) add_norm("positions", m_.positions * h, 0);
     for (std::int64_t l = 0; l < m_.layers; ++l) add_layer(l);
-    add_norm("norm", parameters_behind() - (m_.tied ? 0 : v * h), h);
+    add_norm("norm", last_norm(), h);
     out_.push_back({.name = "head",
                     .weights = {{.name = "head", .kind = weight_kind::head, .in = h, .out = v, .matrices = m_.tied ? 0 : 1}},
                     .width = h,
@@ -57,7 +58,7 @@ class operator_writer {
   }
 
  private:
-  [[nodiscard]] std::int64_t parameters_behind() const { return head_parameter_groups(m_).total(); }
+  [[nodiscard]] std::int64_t last_norm() const { return head_parameter_groups(m_).total() - (m_.tied ? 0 : m_.vocabulary * m_.hidden); }
 
   layout_operator& add_norm(std::string name, std::int64_t parameters, std::int64_t kept) {
     out_.push_back({.name = std::move(name),
@@ -76,9 +77,10 @@ class operator_writer {
     auto const each = m_.gated ? 3 : 2;
     auto const ffn = experts ? m_.expert_ffn : m_.ffn;
     auto const matrices = h * (q + k + values) + o * h + each * h * ffn * (experts ? m_.experts : 1) + (experts ? h * m_.experts : 0);
-    auto const vectors = layer_parameters(m_, l) - matrices;  // norms and biases, counted with the first norm
+    auto const vectors = layer_parameters(m_, l) - matrices;  // norms and biases: all but one norm are counted with the first norm
+    auto const second = std::min(vectors, last_norm());
     auto const flops = layer_flops(m_, l);
-    add_norm(at + "attention_norm", vectors, h).opens = true;
+    add_norm(at + "attention_norm", vectors - second, h).opens = true;
     out_.push_back({.name = at + "qkv",
                     .weights = {{.name = "q", .in = h, .out = q, .column_units = m_.query_heads},
                                 {.name = "k", .in = h, .out = k, .column_units = m_.kv_heads},
@@ -91,7 +93,7 @@ class operator_writer {
                     .width = q + k + values,
                     .makes = o,
                     .kept = q + k + values,
-                    .units = m_.query_heads,
+                    .units = m_.kv_heads,  // whole heads of keys and values
                     .flops = (flops(length_) - flops.per_token * length_) / length_});
     out_.push_back({.name = at + "proj",
                     .weights = {{.name = "proj", .in = o, .out = h, .row_units = m_.query_heads}},
@@ -99,10 +101,10 @@ class operator_writer {
                     .makes = h,
                     .kept = o,
                     .closes = true});
-    auto& norm = add_norm(at + "ffn_norm", 0, h);
+    auto& norm = add_norm(at + "ffn_norm", second, h);
     norm.opens = true;
     if (experts) {
-      norm.weights = {{.name = "router", .kind = weight_kind::vector, .in = h, .out = m_.experts}};
+      norm.weights.push_back({.name = "router", .kind = weight_kind::vector, .in = h, .out = m_.experts});
       out_.push_back({.name = at + "experts",
                       .weights = {{.name = "experts",
                                    .kind = weight_kind::experts,
@@ -115,12 +117,16 @@ class operator_writer {
                       .makes = h,
                       .kept = m_.active_experts * (h + each * ffn)});
     } else {
-      norm.weights.clear();
       out_.push_back({.name = at + "up", .weights = {}, .width = h, .makes = (each - 1) * ffn, .kept = h});
       if (m_.gated) out_.back().weights.push_back({.name = "gate", .in = h, .out = ffn});
       out_.back().weights.push_back({.name = "up", .in = h, .out = ffn});
-      out_.push_back(
-          {.name = at + "down", .weights = {{.name = "down", .in = ffn, .out = h}}, .width = ffn, .makes = h, .kept = each * ffn});
+      auto kept = each * ffn;
+      if (m_.gated) {  // the product of two sums of terms is no sum of products of terms
+        out_.push_back(
+            {.name = at + "activation", .rule = layout_rule::any, .width = 2 * ffn, .makes = ffn, .kept = 2 * ffn, .units = ffn});
+        kept = ffn;
+      }
+      out_.push_back({.name = at + "down", .weights = {{.name = "down", .in = ffn, .out = h}}, .width = ffn, .makes = h, .kept = kept});
     }
     out_.back().closes = true;
   }
@@ -133,10 +139,12 @@ class operator_writer {
 }  // namespace detail
 
 /// @brief Writes a transformer as a chain of operators: the embedding, for each layer norm, queries with keys and values, attention,
-/// projection, norm and feed-forward block or experts, then the last norm, the head and the loss.
+/// projection, norm and feed-forward block (with the product of gate and up, if it has a gate) or experts, then the last norm, the head and
+/// the loss.
 ///
 /// What is kept for the backward pass: the inputs of norms, matrices and attention, gate and up before their product, and the logits.
-/// A tied head works and holds nothing: its matrix is the embedding's, whose layout it may not share. Biases count with the norms.
+/// A tied head works and holds nothing: its matrix is the embedding's, whose layout it may not share. Biases count with the first norm of a
+/// layer.
 ///
 /// @param model   the shape: dense or with experts, with ordinary or grouped attention
 /// @param length  tokens of a sequence, for the FLOPs of attention

@@ -41,6 +41,22 @@ template <class = when_called>
   return detail::layout_walk<>(block, layouts, options).cost();
 }
 
+/// @brief Lists what devices exchange under the layouts of a block, in the order of its operators.
+/// @param block    the operators
+/// @param layouts  the layouts of each
+/// @param options  devices, tokens, links, and what is allowed
+/// @return a collective each time that it is called in a pass, and those of gradients; empty if an operator cannot work in its layouts
+/// @throws invalid_input as `collective_time`
+/// @par Complexity
+/// O(weights) collectives.
+template <class = when_called>
+[[nodiscard]] std::vector<layout_exchange> exchanges_of(layout_block const& block, block_layouts const& layouts,
+                                                        layout_setting const& options) {
+  std::vector<layout_exchange> out;
+  if (!detail::layout_walk<>(block, layouts, options, &out).cost().legal) out.clear();
+  return out;
+}
+
 /// @brief Checks a plan of layouts against the definition.
 /// @param chain    the model
 /// @param plan     the plan; all members may have any values

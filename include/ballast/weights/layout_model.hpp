@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// @file
@@ -127,6 +128,28 @@ struct block_layouts {
   std::int64_t time = 0;                      ///< picoseconds of a step
   std::int64_t bytes = 0;                     ///< bytes of a device: states of its weights, and what is kept for the backward pass
   friend bool operator==(block_layouts const&, block_layouts const&) = default;
+};
+
+/// @brief In which part of a step devices exchange something.
+enum class exchange_pass : std::uint8_t {
+  forward,    ///< in each forward pass
+  backward,   ///< in each backward pass
+  gradients,  ///< gradients of weights, once in a step
+};
+
+/// @brief The name of a part of a step. @param p a part @return "forward", "backward" or "gradients"
+[[nodiscard]] constexpr std::string_view name_of(exchange_pass p) noexcept {
+  return p == exchange_pass::forward ? "forward" : p == exchange_pass::backward ? "backward" : "gradients";
+}
+
+/// @brief A collective that layouts of a block need.
+struct layout_exchange {
+  std::uint64_t at = 0;    ///< the operator of the block; their number for the change to the layout of the exit
+  exchange_pass pass{};    ///< when
+  collective how{};        ///< the collective
+  std::int64_t bytes = 0;  ///< its bytes, counted as `collective` says
+  std::int64_t ranks = 1;  ///< devices that take part
+  friend bool operator==(layout_exchange const&, layout_exchange const&) = default;
 };
 
 /// @brief The layouts of all weights of a model.

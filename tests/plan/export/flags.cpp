@@ -60,6 +60,22 @@ TEST_CASE("swift_flags: defaults that differ from Megatron-LM's are written") {
   CHECK(adapters.without.empty());
 }
 
+TEST_CASE("exported flags: dropout and packing are those of the setting") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  training_setting by;
+  auto const has = [](exported_setting const& e, char const* words) { return e.text.find(words) != std::string::npos; };
+  CHECK(!has(megatron_flags(model, by), "dropout"));
+  by.model.framework = framework_named("eager");  // Megatron-LM's default is 0.1
+  CHECK(has(megatron_flags(model, by), "--hidden-dropout 0.0 --attention-dropout 0.0"));
+  by.model.framework = framework_named("megatron");
+  CHECK(has(megatron_flags(model, by), "--hidden-dropout 0.0 --attention-dropout 0.0"));
+  by.model.kernels.attention_dropout = true;
+  CHECK(has(megatron_flags(model, by), "--hidden-dropout 0.0 --attention-dropout 0.1"));
+  CHECK(!has(swift_flags(model, by), "dropout"));  // which it has no flag for
+  CHECK(swift_flags(model, by).without == std::vector<std::string>{"dropout"});
+  CHECK((has(swift_flags(model, by), "--packing true") && has(swift_flags(model, by, false), "--packing false")));
+}
+
 TEST_CASE("exported flags: what a framework has no flag for is named") {
   auto by = interleaved();
   by.pipeline.schedule = zb1p_schedule{};

@@ -167,9 +167,13 @@ struct flag_writer {
     if (by.attention != attention_kernel::fused || k.flash || (swift && by.framework.count == tensor_count::megatron))
       add("attention_backend", {by.attention != attention_kernel::fused ? "unfused" : k.flash ? "flash" : "auto"});
     if (by.fp8_experts) lack("experts in 8 bits");
+    auto const drops = k.hidden_dropout || k.attention_dropout;
+    if (swift && drops) lack("dropout");  // nothing that ms-swift trains drops
+    if (!swift && (drops || by.framework.count != tensor_count::table)) {
+      add("hidden_dropout", {k.hidden_dropout ? "0.1" : "0.0"});
+      add("attention_dropout", {k.attention_dropout ? "0.1" : "0.0"});
+    }
     if (by.framework.count != tensor_count::megatron) return;
-    add("hidden_dropout", {k.hidden_dropout ? "0.1" : "0.0"});
-    add("attention_dropout", {k.attention_dropout ? "0.1" : "0.0"});
     if (!k.engine) add("transformer_impl", {"local"});
     if (k.float_softmax) turn_on("no_masked_softmax_fusion");
     if (!k.fused_activation) turn_on(model.gated ? "no_bias_swiglu_fusion" : "no_bias_gelu_fusion");
@@ -210,14 +214,14 @@ struct flag_writer {
 };
 
 template <class = when_called>
-[[nodiscard]] exported_setting flags_of(transformer const& model, training_setting const& by, bool swift) {
+[[nodiscard]] exported_setting flags_of(transformer const& model, training_setting const& by, bool swift, bool packing) {
   flag_writer<> writer{.swift = swift};
   writer.add_degrees(model, by);
   writer.add_states(by.model);
   writer.add_kernels(model, by.model);
   writer.add_recomputation(by.recompute);
   writer.add(swift ? "max_length" : "seq_length", by.sequence);
-  if (swift) writer.turn_on("packing");
+  if (swift) writer.add("packing", writer.on(packing));
   writer.add("micro_batch_size", by.micro_batch);
   writer.add("global_batch_size", by.global_batch());
   return writer.finished();
@@ -236,12 +240,13 @@ template <class = when_called>
 /// NVIDIA/Megatron-LM, megatron/training/arguments.py, at d98e8a64.
 template <class = when_called>
 [[nodiscard]] inline exported_setting megatron_flags(transformer const& model, training_setting const& by) {
-  return detail::flags_of<>(model, by, false);
+  return detail::flags_of<>(model, by, false, true);
 }
 
 /// @brief Writes a training setting as flags of `megatron sft` of ms-swift: every flag that the plan depends on, but not the model.
-/// @param model  the shape
-/// @param by     the setting
+/// @param model    the shape
+/// @param by       the setting
+/// @param packing  whether samples are joined to sequences of full length
 /// @return the flags; those whose defaults differ from Megatron-LM's are always written
 /// @throws invalid_input as `require_valid` of the setting
 /// @par Determinism
@@ -249,10 +254,10 @@ template <class = when_called>
 /// @par Source
 /// modelscope/ms-swift, swift/megatron/arguments/megatron_args.py, at 3602360a.
 template <class = when_called>
-[[nodiscard]] inline exported_setting swift_flags(transformer const& model, training_setting const& by) {
-  return detail::flags_of<>(model, by, true);
+[[nodiscard]] inline exported_setting swift_flags(transformer const& model, training_setting const& by, bool packing = true) {
+  return detail::flags_of<>(model, by, true, packing);
 }
 
-BALLAST_INSTANTIATE(exported_setting detail::flags_of(transformer const&, training_setting const&, bool))
+BALLAST_INSTANTIATE(exported_setting detail::flags_of(transformer const&, training_setting const&, bool, bool))
 
 }  // namespace ballast::inline v0_2

@@ -31,14 +31,15 @@ namespace detail {
 template <class = when_called>
 class layout_walk {
  public:
-  layout_walk(layout_block const& block, block_layouts const& layouts, layout_setting const& options)
-      : block_(block), layouts_(layouts), o_(options) {}
+  layout_walk(layout_block const& block, block_layouts const& layouts, layout_setting const& options,
+              std::vector<layout_exchange>* exchanges = nullptr)
+      : block_(block), layouts_(layouts), o_(options), exchanges_(exchanges) {}
 
   [[nodiscard]] layout_cost cost() {
     if (layouts_.operators.size() != block_.size() || !stream(layouts_.entry) || !stream(layouts_.exit)) return {.legal = false};
     auto now = layouts_.entry;
     for (std::size_t v = 0; v < block_.size() && out_.legal; ++v) {
-      out_.broken = v;
+      out_.broken = here_ = v;
       auto const& o = block_[v];
       auto const& l = layouts_.operators[v];
       if (o.opens) {
@@ -49,6 +50,7 @@ class layout_walk {
       now = o.rule == layout_rule::weights ? matrices(o, l, now) : single(o, l, now);
       if (o.closes) now = moved(now, added_, added_, o.makes);
     }
+    here_ = block_.size();
     if (now != layouts_.exit) {
       must(!stream(now));
       moved(now, layouts_.exit, layouts_.exit, block_.back().makes);
@@ -67,28 +69,29 @@ class layout_walk {
   [[nodiscard]] bool part(at l) const { return l == at::sequence || l == at::batch || l == at::hidden; }
   [[nodiscard]] checked bytes_of(std::int64_t numbers) const { return checked(numbers) * checked(o_.tokens) * checked(o_.element_bytes); }
   [[nodiscard]] checked share(checked whole) const { return whole.fits() ? checked(divide_up(whole.value, o_.devices)) : whole; }
-  void add_exchange(collective how, checked bytes, rank_group const& group, std::int64_t hidden, std::int64_t calls) {
+  void add_exchange(exchange_pass pass, collective how, checked bytes, rank_group const& group, std::int64_t hidden, std::int64_t calls) {
     must(bytes.fits() && bytes.value <= std::int64_t{1} << 60);
     if (!out_.legal) return;
+    if (exchanges_ != nullptr && group.ranks > 1 && bytes.value > 0) exchanges_->push_back({here_, pass, how, bytes.value, group.ranks});
     auto const whole = static_cast<std::uint64_t>(collective_time(how, bytes.value, group, o_.links));
     auto const seen = multiply_divide_up(whole, static_cast<std::uint64_t>(1000 - hidden), 1000);
     out_.time = out_.time + checked(static_cast<std::int64_t>(seen)) * checked(calls);
   }
   // One direction of an edge. Whoever holds the whole has every part of it.
-  void one_way(at from, at to, std::int64_t numbers) {
+  void one_way(exchange_pass pass, at from, at to, std::int64_t numbers) {
     must(from == to || to != at::partial);
     if (from == to || from == at::replicated) return;
     auto const all = bytes_of(numbers);
     rank_group const group{o_.devices, 1};
     if (from == at::partial)
-      return add_exchange(part(to) ? collective::reduce_scatter : collective::all_reduce, all, group, o_.hidden.tensor, o_.passes);
-    if (part(to)) return add_exchange(collective::all_to_all, share(all), group, o_.hidden.tensor, o_.passes);
-    add_exchange(collective::all_gather, all, group, o_.hidden.tensor, o_.passes);
+      return add_exchange(pass, part(to) ? collective::reduce_scatter : collective::all_reduce, all, group, o_.hidden.tensor, o_.passes);
+    if (part(to)) return add_exchange(pass, collective::all_to_all, share(all), group, o_.hidden.tensor, o_.passes);
+    add_exchange(pass, collective::all_gather, all, group, o_.hidden.tensor, o_.passes);
   }
   // Both directions; the gradient of a sum goes to each of its terms as it is.
   at moved(at from, at to, at gradient, std::int64_t numbers) {
-    one_way(from, to, numbers);
-    one_way(gradient, from == at::partial ? at::replicated : from, numbers);
+    one_way(exchange_pass::forward, from, to, numbers);
+    one_way(exchange_pass::backward, gradient, from == at::partial ? at::replicated : from, numbers);
     return to;
   }
   void add_work(checked flops, bool shared) {
@@ -110,10 +113,11 @@ class layout_walk {
     // All devices whose copies of the weight see different tokens.
     auto const everyone = whole && part(place.reads);
     rank_group const group{everyone ? o_.devices * o_.data : o_.data, everyone ? 1 : o_.devices};
-    add_exchange(collective::all_reduce, own * checked(o_.gradient_bytes), group, o_.hidden.gradient, 1);
+    add_exchange(exchange_pass::gradients, collective::all_reduce, own * checked(o_.gradient_bytes), group, o_.hidden.gradient, 1);
     if (place.layout == weight_layout::experts)
-      add_exchange(collective::all_to_all, share(checked(w.in) * checked(w.sent) * checked(o_.tokens) * checked(o_.element_bytes)),
-                   {o_.devices, 1}, o_.hidden.expert, 4 * o_.passes);
+      for (auto const pass : {exchange_pass::forward, exchange_pass::forward, exchange_pass::backward, exchange_pass::backward})
+        add_exchange(pass, collective::all_to_all, share(checked(w.in) * checked(w.sent) * checked(o_.tokens) * checked(o_.element_bytes)),
+                     {o_.devices, 1}, o_.hidden.expert, o_.passes);
   }
 
   at single(layout_operator const& o, operator_layouts const& l, at now) {
@@ -194,7 +198,9 @@ class layout_walk {
   layout_block const& block_;
   block_layouts const& layouts_;
   layout_setting const& o_;
+  std::vector<layout_exchange>* exchanges_;
   layout_cost out_{};
+  std::uint64_t here_ = 0;
   at added_{};
 };
 
