@@ -35,9 +35,18 @@ struct block {
   numbers k, v, dk, dv;
 };
 
+/// What follows the MLP of each layer, on the rows of all ranks.
+struct sublayer {
+  sublayer() = default;
+  sublayer(sublayer const&) = delete;
+  virtual ~sublayer() = default;
+  virtual void forward(std::size_t layer, std::vector<numbers>& x) = 0;
+  virtual void backward(std::size_t layer, std::vector<numbers>& dx) = 0;
+};
+
 class rank_group {
  public:
-  rank_group(transformer const& model, exchange how) : model_(model), how_(how) {}
+  rank_group(transformer const& model, exchange how, sublayer* behind = nullptr) : model_(model), how_(how), behind_(behind) {}
 
   /// Runs forward and backward passes, and adds the gradients of the ranks' weights to `gradient[rank]`. Returns the loss.
   double train(numbers const& p, std::vector<rank_pass> const& ranks, std::vector<numbers>& gradient) {
@@ -55,11 +64,13 @@ class rank_group {
       for (std::size_t r = 0; r < ranks.size(); ++r) model_.before_attention(p, l, ranks[r].at, std::move(x[r]), states[l][r]);
       for (auto const& [group, members] : members_) attend(ranks, states[l], members);
       for (std::size_t r = 0; r < ranks.size(); ++r) x[r] = model_.after_attention(p, l, ranks[r].at, states[l][r]);
+      if (behind_ != nullptr) behind_->forward(l, x);
     }
     double loss = 0;
     std::vector<numbers> dx(ranks.size());
     for (std::size_t r = 0; r < ranks.size(); ++r) loss += model_.loss(p, ranks[r].at, x[r], dx[r], gradient[ranks[r].rank]);
     for (auto l = model_.layers; l-- > 0;) {
+      if (behind_ != nullptr) behind_->backward(l, dx);
       std::vector<numbers> d_out;
       std::vector<attention_state> d(ranks.size());
       for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -153,6 +164,7 @@ class rank_group {
 
   transformer const& model_;
   exchange how_;
+  sublayer* behind_;
   std::map<std::pair<std::uint32_t, std::size_t>, std::vector<member>> members_;  // of each group; of rows alone, by rank
   std::uint64_t pairs_ = 0;
 };

@@ -59,6 +59,8 @@ class transformer {
   std::size_t layers = 2, hidden = 8, heads = 2, ffn = 12, vocabulary = 11;
 
   std::size_t width() const { return hidden / heads; }
+  std::size_t of_layer() const { return 2 * hidden + 4 * hidden * hidden + 3 * hidden * ffn; }
+  std::size_t first_of(std::size_t layer) const { return vocabulary * hidden + layer * of_layer(); }
   std::size_t size() const { return vocabulary * hidden * 2 + hidden + layers * of_layer(); }
   /// Small values that differ, without a random generator.
   numbers initial() const {
@@ -175,7 +177,7 @@ class transformer {
 
   /// The weighted cross entropy of some rows; `dx` gets its gradient.
   double loss(numbers const& p, row const& at, numbers const& x, numbers& dx, numbers& gradient) const {
-    auto const end = vocabulary * hidden + layers * of_layer(), head = end + hidden;
+    auto const end = first_of(layers), head = end + hidden;
     auto const normed = norm(&p[end], x);
     numbers logits(at.size() * vocabulary), d_normed(x.size());
     add_product(logits.data(), normed.data(), &p[head], at.size(), hidden, vocabulary);
@@ -202,9 +204,8 @@ class transformer {
     numbers normed, gate, up, gated;
   };
   static std::ptrdiff_t offset(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
-  std::size_t of_layer() const { return 2 * hidden + 4 * hidden * hidden + 3 * hidden * ffn; }
   places places_of(std::size_t layer) const {
-    auto const first = vocabulary * hidden + layer * of_layer(), square = hidden * hidden, wide = hidden * ffn;
+    auto const first = first_of(layer), square = hidden * hidden, wide = hidden * ffn;
     auto const q = first + hidden, norm2 = q + 4 * square, gate = norm2 + hidden;
     return {first, q, q + square, q + 2 * square, q + 3 * square, norm2, gate, gate + wide, gate + 2 * wide};
   }

@@ -27,6 +27,7 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/expected_loads.hpp>
+#include <ballast/cost/inclusion_chances.hpp>
 #include <ballast/cost/kernel_rates.hpp>
 #include <ballast/cost/kernel_time.hpp>
 #include <ballast/cost/layer.hpp>

@@ -3,6 +3,7 @@
 #include <ballast/core/random.hpp>
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/memory.hpp>
 
 #include "support/catch.hpp"
 #include "support/hybrid_shapes.hpp"

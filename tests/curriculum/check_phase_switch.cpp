@@ -31,6 +31,7 @@ TEST_CASE("check_phase_switch: each rule is named") {
   CHECK(fault([](auto& r) { r.first_steps = {61, 61}; }, given) == switch_fault::wrong_steps);
   CHECK(fault([](auto& r) { r.copies.pop_back(); }, given) == switch_fault::wrong_copies);
   CHECK(fault([](auto& r) { r.copies[1].copies = 2; }, given) == switch_fault::wrong_copies);
+  CHECK(fault([](auto& r) { r.copies[0].divisor += 1; }, given) == switch_fault::wrong_divisor);
   CHECK(fault([](auto& r) { r.copies[0].bytes = 1000; }, given) == switch_fault::wrong_bytes);
   CHECK(fault([](auto& r) { r.copied_bytes -= 1; }, given) == switch_fault::wrong_bytes);
   CHECK(fault([](auto& r) { r.copy_time += 1; }, given) == switch_fault::wrong_time);

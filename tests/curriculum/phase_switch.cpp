@@ -30,27 +30,41 @@ using tensor_list = std::vector<linked_tensor>;
 TEST_CASE("linked_tensors: parameters and optimiser states of each set, once for each layer that uses it") {
   layer_stack const stack{.layers = 7, .parameters = 10};
   auto const tensors = linked_tensors(stack, shared_parameters(3), {.parameter = 2, .gradient = 4, .optimizer = 12});
-  CHECK(tensors == tensor_list{{"parameters of layers 0 to 2", 20, 3},
-                               {"optimizer states of layers 0 to 2", 120, 3},
-                               {"parameters of layers 3 to 5", 20, 3},
-                               {"optimizer states of layers 3 to 5", 120, 3},
-                               {"parameters of layer 6", 20, 1},
-                               {"optimizer states of layer 6", 120, 1}});
+  CHECK(tensors == tensor_list{{"parameters of layers 0 to 2", 20, 3, 1},
+                               {"master copy of layers 0 to 2", 40, 3, 1},
+                               {"first moments of layers 0 to 2", 40, 3, 3},
+                               {"second moments of layers 0 to 2", 40, 3, 9},
+                               {"parameters of layers 3 to 5", 20, 3, 1},
+                               {"master copy of layers 3 to 5", 40, 3, 1},
+                               {"first moments of layers 3 to 5", 40, 3, 3},
+                               {"second moments of layers 3 to 5", 40, 3, 9},
+                               {"parameters of layer 6", 20, 1, 1},
+                               {"master copy of layer 6", 40, 1, 1},
+                               {"first moments of layer 6", 40, 1, 1},
+                               {"second moments of layer 6", 40, 1, 1}});
   std::int64_t copied = 0;
   for (auto const& t : tensors) copied += t.bytes * t.users;
   auto const own = evaluate_stack(stack, own_parameters, 1);
   CHECK(copied == own.states.parameter + own.states.optimizer);  // the second phase lacks nothing but gradients
+  auto const momentum = linked_tensors(stack, shared_parameters(7), {.optimizer = 8}, {.first = 4, .second = 0});
+  CHECK(momentum == tensor_list{{"parameters of layers 0 to 6", 20, 7, 1},
+                                {"master copy of layers 0 to 6", 40, 7, 1},
+                                {"first moments of layers 0 to 6", 40, 7, 7}});
+  CHECK(linked_tensors(stack, shared_parameters(7), {.optimizer = 0}, {.first = 0, .second = 0}).size() == 1);
+  using ballast_test::refusal;
+  CHECK(refusal([&] { return linked_tensors(stack, own_parameters, {.optimizer = 4}); }) == "moments.second = 4 must be in [0, 0]");
+  CHECK(refusal([&] { return linked_tensors(stack, own_parameters, {}, {.first = -1}); }) == "moments.first = -1 must be in [0, 12]");
 }
 
 TEST_CASE("plan_phase_switch: the switch as given") {
-  tensor_list const tensors{{"a", 1000, 4}, {"b", 500, 1}};
+  tensor_list const tensors{{"a", 1000, 4, 16}, {"b", 500, 1}};
   auto const run = plan_phase_switch(phases_of(10, 25), tensors, {.steps = 100, .at = 60, .copy_rate = 1'000'000});
   CHECK(run.status == status::feasible);
   CHECK(run.first_steps == certificate{60, 60});
   CHECK(run.second_steps == 40);
   CHECK(run.copy_time == 4'500'000);
   CHECK(run.time() == 600 + 4'500'000 + 1000);
-  CHECK(run.copies == std::vector<tensor_copy>{{0, 4, 4000}, {1, 1, 500}});
+  CHECK(run.copies == std::vector<tensor_copy>{{0, 4, 4000, 16}, {1, 1, 500, 1}});
   CHECK(run.copied_bytes == 4500);
   CHECK(run.least_time == 1000);
   for (std::uint64_t const at : {0U, 100U}) {  // one phase alone copies nothing
@@ -108,6 +122,7 @@ TEST_CASE("plan_phase_switch: misuse names the entry") {
   CHECK(said(phases, {}, {.steps = 3, .at = 4}).find("at = 4") != std::string::npos);
   CHECK(said(phases, {}, {.steps = 3, .copy_rate = 7}).find("copy_rate = 7") != std::string::npos);
   CHECK(said(phases, {{"a", -1, 1}}, {.steps = 3}).find("tensors[0]") != std::string::npos);
+  CHECK(said(phases, {{"a", 1, 1, 0}}, {.steps = 3}).find("divisor = 0 must be positive") != std::string::npos);
   CHECK(said(phases_of(std::int64_t{1} << 50, 1), {}, {.steps = 1'000'000}).find("2^61 ns") != std::string::npos);
 }
 

@@ -45,8 +45,11 @@ TEST_CASE("pseudo_to_real: ten trillion parameters on 512 devices of 32 GB") {
   CHECK(planned.real.offload.memory.device <= 32 * giga);
   CHECK(planned.pseudo.exchange * 40 < planned.real.exchange);
   CHECK(planned.run.time() == 15'000 * planned.pseudo.step_time + 5'000 * planned.real.step_time);
-  REQUIRE(planned.run.copies.size() == 2);  // the parameters and the optimiser states of the one set, for each of 48 layers
-  CHECK(planned.run.copies[0].copies == 48);
+  REQUIRE(planned.run.copies.size() == 4);  // parameters, master copy and both moments of the one set, for each of 48 layers
+  for (auto const& copy : planned.run.copies) CHECK(copy.copies == 48);
+  CHECK(planned.run.copies[1].divisor == 1);
+  CHECK(planned.run.copies[2].divisor == 48);  // a shared gradient is the sum over 48 layers
+  CHECK(planned.run.copies[3].divisor == 48 * 48);
   CHECK(planned.run.copied_bytes == 14 * 10'050'424'799'232);
 }
 

@@ -48,6 +48,19 @@ constexpr std::int64_t root_down(std::int64_t value) {
   }
   return low;
 }
+/// The weights 2^30 / (i + 1)^s of a Zipf router.
+template <class = when_called>
+[[nodiscard]] std::vector<std::int64_t> zipf_weights(std::int64_t experts, std::int64_t halves) {
+  require_within("experts", experts, 1, 2048);
+  require_within("halves", halves, 0, 4);
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = 1; i <= experts; ++i) {
+    std::int64_t power = 1;
+    for (std::int64_t h = 0; h < halves; ++h) power *= i;
+    out.push_back(root_down((std::int64_t{1} << 60) / power));
+  }
+  return out;
+}
 
 /// The expected value of max(0, L - capacity) in 2^-16 rows, where L counts the tokens that come with the given chance.
 constexpr std::int64_t expected_excess(std::int64_t tokens, std::int64_t capacity, std::int64_t chance) {
@@ -102,15 +115,7 @@ template <class = when_called>
 /// @throws invalid_input if an argument is out of range
 template <class = when_called>
 [[nodiscard]] std::vector<std::int64_t> zipf_chances(std::int64_t experts, std::int64_t halves) {
-  detail::require_within("experts", experts, 1, 2048);
-  detail::require_within("halves", halves, 0, 4);
-  std::vector<std::int64_t> weights;
-  for (std::int64_t i = 1; i <= experts; ++i) {
-    std::int64_t power = 1;
-    for (std::int64_t h = 0; h < halves; ++h) power *= i;
-    weights.push_back(detail::root_down((std::int64_t{1} << 60) / power));
-  }
-  return detail::chances_by_weight(weights, 1);
+  return detail::chances_by_weight(detail::zipf_weights(experts, halves), 1);
 }
 
 /// @brief What is expected of the loads of experts.
@@ -125,10 +130,10 @@ struct expected_rows {
 /// @brief Expected drops, and variation, of the loads of experts that T tokens are routed to.
 ///
 /// Each token is sent to expert i with chance q_i, independently of other tokens: the load is binomial. That is exact for top-1 routing,
-/// for each prototype of k top-1, and for top-k with a uniform router; for another top-k router pass the chances that its expert is among
-/// the k. The expected excess over the capacity is summed over the binomial distribution, from its mode outwards, in fixed point.
-/// The expected sum of squared loads is the sum over i of T q_i (1 + (T - 1) q_i); for a uniform router it follows that the square of the
-/// variation is expected to be (N - k) / (k T).
+/// for each prototype of k top-1, and for top-k with a uniform router; for another top-k router pass the chances that an expert is among
+/// the k (`inclusion_chances`). The expected excess over the capacity is summed over the binomial distribution, from its mode outwards, in
+/// fixed point. The expected sum of squared loads is the sum over i of T q_i (1 + (T - 1) q_i); for a uniform router it follows that the
+/// square of the variation is expected to be (N - k) / (k T).
 ///
 /// @param tokens    T: number of tokens that are routed together, in [0, 2^24]
 /// @param capacity  rows that an expert takes (`expert_capacity`), at least 0; T if the experts are dropless

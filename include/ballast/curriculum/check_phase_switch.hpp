@@ -21,6 +21,7 @@ struct switch_fault : common_fault {
   static constexpr rule needless_refusal{"the run is refused, but both phases are feasible and a switch keeps the budget"};
   static constexpr rule wrong_steps{"the steps of both phases are not those of the request"};
   static constexpr rule wrong_copies{"copies[{index}] is not of this tensor, or not one for each of its users"};
+  static constexpr rule wrong_divisor{"copies[{index}] is divided by {found}, not by {expected}"};
   static constexpr rule wrong_bytes{"copies[{index}], or their sum, has other bytes than the tensors"};
   static constexpr rule wrong_time{"a time is not steps times step time, or bytes over the rate"};
   static constexpr rule over_budget{"the run takes longer than the budget"};
@@ -64,6 +65,7 @@ template <class = when_called>
   if (run.copies.size() != (both ? tensors.size() : 0)) return {broken::wrong_copies, run.copies.size()};
   for (std::size_t t = 0; t < run.copies.size(); ++t) {
     if (run.copies[t].tensor != t || run.copies[t].copies != tensors[t].users) return {broken::wrong_copies, t};
+    if (run.copies[t].divisor != tensors[t].divisor) return {broken::wrong_divisor, t, run.copies[t].divisor, tensors[t].divisor};
     if (run.copies[t].bytes != tensors[t].bytes * tensors[t].users) return {broken::wrong_bytes, t};
   }
   if (run.copied_bytes != (both ? bytes : 0)) return {broken::wrong_bytes, run.copies.size()};

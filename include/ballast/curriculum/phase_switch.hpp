@@ -34,11 +34,20 @@ struct run_phase {
 
 /// @brief A tensor of the first phase that the second phase starts from.
 struct linked_tensor {
-  std::string name;        ///< name, such as "parameters of layers 0 to 47"
-  std::int64_t bytes = 0;  ///< bytes of the tensor on all devices together, 0 … 2^60
-  std::int64_t users = 1;  ///< tensors of the second phase that are copies of it, 1 … 2^20
+  std::string name;          ///< name, such as "parameters of layers 0 to 47"
+  std::int64_t bytes = 0;    ///< bytes of the tensor on all devices together, 0 … 2^60
+  std::int64_t users = 1;    ///< tensors of the second phase that are copies of it, 1 … 2^20
+  std::int64_t divisor = 1;  ///< values of each copy are those of the tensor divided by this, 1 … 2^40
 
   friend bool operator==(linked_tensor const&, linked_tensor const&) = default;
+};
+
+/// @brief Bytes per parameter of the moments of an optimiser; what else it keeps is a master copy of the parameters.
+struct moment_bytes {
+  std::int64_t first = 4;   ///< mean of gradients
+  std::int64_t second = 4;  ///< mean of their squares; 0: the optimiser has none
+
+  friend constexpr bool operator==(moment_bytes const&, moment_bytes const&) = default;
 };
 
 /// @brief A request: the steps of the run, and when the second phase takes over.
@@ -54,6 +63,7 @@ struct tensor_copy {
   std::uint64_t tensor = 0;  ///< index of the tensor in the list of the first phase
   std::int64_t copies = 1;   ///< number of copies; 1: it is taken over as it is
   std::int64_t bytes = 0;    ///< bytes of all copies
+  std::int64_t divisor = 1;  ///< values of each copy are those of the tensor divided by this
 
   friend constexpr bool operator==(tensor_copy const&, tensor_copy const&) = default;
 };
@@ -77,25 +87,39 @@ struct switched_run {
   friend bool operator==(switched_run const&, switched_run const&) = default;
 };
 
-/// @brief The tensors of a stack of layers that share parameters: parameters and optimiser states of each set. Gradients are not copied.
+/// @brief The tensors of a stack of layers that share parameters: parameters, master copy and moments of each set. Gradients are not
+/// copied.
+///
+/// The gradient of parameters that L layers share is the sum over these layers. A first moment is therefore L times, and a second moment
+/// L^2 times, what a layer with parameters of its own would have: copies of them are divided by L and L^2. The number of steps by which
+/// Adam corrects its moments goes on where moments are copied, and begins again where they are not.
+///
 /// @param stack    the layers
 /// @param sharing  which of them share
 /// @param state    bytes per parameter for each kind of state
-/// @return two tensors a set, in the order of the layers
-/// @throws invalid_input as `evaluate_stack`
+/// @param moments  bytes per parameter of the moments, at most `state.optimizer` together
+/// @return up to four tensors a set, in the order of the layers; the optimiser states without bytes are left out
+/// @throws invalid_input as `evaluate_stack`, or if the moments are out of range
 /// @par Complexity
 /// O(sets).
 template <class = when_called>
 [[nodiscard]] inline std::vector<linked_tensor> linked_tensors(layer_stack const& stack, parameter_sharing const& sharing,
-                                                               training_state const& state = {}) {
+                                                               training_state const& state = {}, moment_bytes const& moments = {}) {
   static_cast<void>(evaluate_stack(stack, sharing, 1, state));  // refuses what is out of range
+  detail::require_within("moments.first", moments.first, 0, state.optimizer);
+  detail::require_within("moments.second", moments.second, 0, state.optimizer - moments.first);
   std::vector<linked_tensor> out;
   for (std::int64_t first = 0; first < stack.layers; first += sharing.layers) {
     auto const users = (std::min)(sharing.layers, stack.layers - first);
-    auto const of =
-        (users == 1 ? "layer " : "layers ") + std::to_string(first) + (users == 1 ? "" : " to " + std::to_string(first + users - 1));
-    out.push_back({"parameters of " + of, stack.parameters * state.parameter, users});
-    out.push_back({"optimizer states of " + of, stack.parameters * state.optimizer, users});
+    auto const of = (users == 1 ? " of layer " : " of layers ") + std::to_string(first) +
+                    (users == 1 ? "" : " to " + std::to_string(first + users - 1));
+    auto const add = [&](char const* what, std::int64_t bytes, std::int64_t divisor) {
+      if (bytes > 0) out.push_back({what + of, stack.parameters * bytes, users, divisor});
+    };
+    out.push_back({"parameters" + of, stack.parameters * state.parameter, users, 1});
+    add("master copy", state.optimizer - moments.first - moments.second, 1);
+    add("first moments", moments.first, users);
+    add("second moments", moments.second, users * users);
   }
   return out;
 }
@@ -116,8 +140,9 @@ inline void require_valid(std::array<run_phase, 2> const& phases, std::span<link
   auto sum = checked(0);
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     auto const& of = tensors[t];
-    require(of.bytes >= 0 && of.users >= 1, [&] {
-      return sentence("tensors[", t, "]: bytes = ", of.bytes, " must not be negative, and users = ", of.users, " must be positive");
+    require(of.bytes >= 0 && of.users >= 1 && of.divisor >= 1, [&] {
+      return sentence("tensors[", t, "]: bytes = ", of.bytes, " must not be negative, users = ", of.users, " and divisor = ", of.divisor,
+                      " must be positive");
     });
     sum = sum + checked(of.bytes) * checked(of.users);
     require(sum.fits() && sum.value <= std::int64_t{1} << 60,
@@ -192,7 +217,8 @@ template <class = when_called>
   if (at == 0 || at == all) return out;
   out.copy_time = copying;
   out.copied_bytes = bytes;
-  for (std::size_t t = 0; t < tensors.size(); ++t) out.copies.push_back({t, tensors[t].users, tensors[t].bytes * tensors[t].users});
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    out.copies.push_back({t, tensors[t].users, tensors[t].bytes * tensors[t].users, tensors[t].divisor});
   return out;
 }
 

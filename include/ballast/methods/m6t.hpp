@@ -5,6 +5,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/expected_loads.hpp>
+#include <ballast/cost/inclusion_chances.hpp>
 #include <ballast/cost/layer_matrices.hpp>
 #include <ballast/cost/moe.hpp>
 #include <ballast/cost/routed_work.hpp>
@@ -34,19 +35,18 @@ struct routed_layer {
 /// @param tokens  T: number of tokens that are routed together, in [0, 2^24]
 /// @param by      how they are routed, at most 128 active experts
 /// @param model   the shape: `hidden`, `expert_ffn` and `gated` are read
-/// @param halves  twice the exponent of a Zipf router, in [0, 4]; 0 is a uniform router. More than 0 needs `by.active == 1`
+/// @param halves  twice the exponent of a Zipf router, in [0, 4]; 0 is a uniform router. A token's active experts are drawn one after the
+///                other, without replacement
 /// @return the figures
 /// @throws invalid_input if an argument is out of range
 /// @par Complexity
-/// O(experts of a prototype root(T)).
+/// O(experts of a prototype root(T)), and as `inclusion_chances` if `halves > 0` and several experts are active.
 template <class = when_called>
 [[nodiscard]] routed_layer route(std::int64_t tokens, prototyped_routing const& by, transformer const& model, std::int64_t halves = 0) {
   routed_layer out{.work = work_of_routing(tokens, by, model), .exchange = {}, .expected = {}};
   out.exchange = expert_exchange_bytes(out.work.rows, model.hidden);
-  require(halves == 0 || by.active == 1, [&] {
-    return sentence("halves = ", halves, " needs active = 1: the chances of top-", by.active, " routing do not follow from an exponent");
-  });
-  auto const chances = halves == 0 ? uniform_chances(by.within()) : zipf_chances(by.experts / by.prototypes, halves);
+  auto const within = by.within();
+  auto const chances = halves == 0 ? uniform_chances(within) : zipf_chances(within.experts, halves, within.active);
   out.expected = expect_rows(tokens, out.work.capacity, chances);
   out.expected.dropped *= by.prototypes;
   return out;

@@ -38,6 +38,7 @@ struct settings {
   std::int64_t summed = 0;         ///< parameters of a layer whose gradients data-parallel ranks sum: all but experts
   std::int64_t devices = 1;        ///< number of devices; they divide all parameters evenly
   training_state state{};          ///< bytes per parameter
+  moment_bytes moments{};          ///< those of the moments among the optimiser states
   std::int64_t device_memory = 0;  ///< bytes of a device for states and buffers
   std::int64_t host_memory = 0;    ///< bytes of the host for each device
   host_rates rates{};              ///< rates between a device and its host
@@ -123,7 +124,7 @@ template <class = when_called>
       layers, {.device_memory = with.device_memory, .host_memory = with.host_memory, .rates = with.rates, .buffers = with.buffers});
   out.real.status = out.real.offload.status;
   if (out.real.status == status::feasible) out.real.step_time = out.real.offload.time.value + out.real.exchange;
-  auto const tensors = linked_tensors(with.stack, shared_parameters(with.stack.layers), with.state);
+  auto const tensors = linked_tensors(with.stack, shared_parameters(with.stack.layers), with.state, with.moments);
   out.run = plan_phase_switch(
       {run_phase{"pseudo", out.pseudo.status, out.pseudo.step_time}, run_phase{"real", out.real.status, out.real.step_time}}, tensors,
       with.run);
