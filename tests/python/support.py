@@ -33,8 +33,8 @@ class Samples(torch.utils.data.Dataset):
         return {"input_ids": tokens(index), "index": index}
 
 
-def _enter(function, rank, ranks, folder, arguments, port):
-    faulthandler.dump_traceback_later(80)  # says where a process hangs
+def _enter(function, rank, ranks, folder, arguments, port, seconds):
+    faulthandler.dump_traceback_later(seconds)  # says where a process hangs
     try:
         torch.set_num_threads(1)
         os.environ.update(
@@ -56,7 +56,7 @@ def on_ranks(ranks, function, *arguments, timeout=90):
     with tempfile.TemporaryDirectory() as folder:
         context = multiprocessing.get_context("fork")
         started = [
-            context.Process(target=_enter, args=(function, rank, ranks, folder, arguments, 29500))
+            context.Process(target=_enter, args=(function, rank, ranks, folder, arguments, 29500, timeout - 10))
             for rank in range(ranks)
         ]
         for process in started:

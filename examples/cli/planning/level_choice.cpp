@@ -11,14 +11,11 @@
 #include "report/words.hpp"
 
 #include <ballast/core/wide.hpp>
-#include <ballast/levels/choose.hpp>
-#include <ballast/methods/hbp.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 namespace ballast_cli {
@@ -26,21 +23,6 @@ namespace ballast_cli {
 namespace {
 
 using ballast::timed_level;
-
-/// Degrees that share out the GPUs and the heads of attention evenly.
-[[nodiscard]] std::vector<std::uint32_t> degrees_of(ballast::sequence_parallel_setup const& on) {
-  std::vector<std::uint32_t> degrees;
-  for (std::uint32_t sp = 1; sp <= 64 && on.devices % sp == 0 && on.model.query_heads % std::int64_t{sp} == 0; sp *= 2)
-    degrees.push_back(sp);
-  return degrees;
-}
-
-/// The length asked for and its halves, down to 1024 tokens.
-[[nodiscard]] std::vector<std::int64_t> lengths_to_try(std::int64_t longest) {
-  std::vector<std::int64_t> out{longest};
-  while (out.back() / 2 >= 1024) out.push_back(out.back() / 2);
-  return out;
-}
 
 /// The modelled time of a setting, in the proportion that one measured pack takes to its own modelled time. No part exceeds the measured
 /// picoseconds, which are below 2^63.
@@ -82,21 +64,6 @@ using ballast::timed_level;
   return out;
 }
 
-/// HBP's profile: what the samples up to each length take in packs of it.
-[[nodiscard]] std::vector<ballast::hbp::profiled_level> profile_of(ballast::histogram const& h,
-                                                                   std::vector<timed_level> const& candidates) {
-  std::vector<ballast::hbp::profiled_level> out;
-  for (auto const& [at, time] : candidates) {
-    std::int64_t tokens = 0, squares = 0;
-    for (std::size_t i = 0; i < h.lengths.size() && h.lengths[i] <= at.capacity; ++i) {
-      tokens += h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
-      squares += h.lengths[i] * h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
-    }
-    if (tokens > 0) out.push_back({at, time(static_cast<std::uint64_t>((tokens - 1) / at.capacity + 1), tokens, squares), tokens});
-  }
-  return out;
-}
-
 }  // namespace
 
 level_setup::level_setup(level_request const& request) : model(name_of_language_part(request.on.model)) {
@@ -124,48 +91,17 @@ level_setup::level_setup(level_request const& request) : model(name_of_language_
   }
 }
 
-ballast::histogram within(ballast::histogram const& lengths, std::int64_t longest, ballast::oversize policy) {
-  std::map<std::int64_t, std::uint64_t> counts;
-  for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
-    auto const length = lengths.lengths[i];
-    auto const count = lengths.counts[i];
-    if (length <= longest) {
-      counts[length] += count;
-    } else if (policy == ballast::oversize::truncate) {
-      counts[longest] += count;
-    } else if (policy == ballast::oversize::split) {
-      counts[longest] += count * static_cast<std::uint64_t>(length / longest);
-      if (length % longest != 0) counts[length % longest] += count;
-    }
-  }
-  ballast::histogram out;
-  for (auto const& [length, count] : counts) {
-    out.lengths.push_back(length);
-    out.counts.push_back(count);
-  }
-  return out;
-}
-
 level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int64_t longest, std::size_t most_levels,
                     level_request const& request, level_setup const& on) {
   if (lengths.lengths.empty())
     throw no_plan("every sample is longer than " + std::to_string(longest) + " and set aside: there is nothing to choose levels for");
-  auto const candidates = request.table.empty() ? ballast::modelled_levels(on.cluster, lengths_to_try(longest), degrees_of(on.cluster))
-                                                : measured_levels(request.table, longest, on);
-  if (rule == level_rule::hbp) most_levels = 0;  // the choice it is measured by has no limit
-  auto exact = ballast::choose_levels(lengths, candidates, most_levels);
-  if (exact.status == ballast::status::infeasible)
+  auto out = choose_among(request.table.empty() ? candidate_levels(on.cluster, longest) : measured_levels(request.table, longest, on), rule,
+                          lengths, most_levels);
+  if (out.levels.empty())
     throw no_plan("the longest sample has " + std::to_string(lengths.lengths.back()) + " tokens, and no " +
                   (request.table.empty() ? "setting of " + on.model + " on " + std::to_string(on.cluster.devices) + " " + request.on.device
                                          : "row of " + shown_name(request.table)) +
                   " holds a pack of that length" + (request.table.empty() ? " (modelled memory)" : ""));
-  level_choice out{
-      .levels = std::move(exact.levels), .rule = rule, .candidates = candidates.size(), .most_levels = most_levels, .time = exact.time};
-  if (rule != level_rule::hbp) return out;
-  out.levels.clear();
-  for (auto const& at : ballast::hbp::select_levels(profile_of(lengths, candidates)))
-    out.levels.push_back(*std::find_if(candidates.begin(), candidates.end(), [&](timed_level const& c) { return c.setting == at; }));
-  out.time->value = ballast::time_of_levels(lengths, out.levels);
   return out;
 }
 

@@ -23,14 +23,14 @@ namespace {
 }  // namespace
 
 compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice, ballast::level_options options) {
-  auto const planned = [&](auto const&... cost) {
-    compared_plan out{ballast::plan_levels(lengths, choice.levels, options, cost...), {}};
-    out.usual = ballast::compare_levels(lengths, out, options, cost...);
-    return out;
-  };
-  if (choice.rule != level_rule::hbp) return planned();
-  options.fill = ballast::level_fill::always;
-  return planned(ballast::attention_only);
+  compared_plan out{plan_of(lengths, choice, options), {}};
+  if (choice.rule == level_rule::hbp) {
+    options.fill = ballast::level_fill::always;
+    out.usual = ballast::compare_levels(lengths, out, options, ballast::attention_only);
+  } else {
+    out.usual = ballast::compare_levels(lengths, out, options);
+  }
+  return out;
 }
 
 std::vector<report_level> levels_of(ballast::level_plan<> const& plan) {

@@ -21,7 +21,7 @@ struct compared_plan : ballast::level_plan<> {
   ballast::level_comparison usual;
 };
 
-/// Plans with the choice. Packs of HBP's levels are filled and grouped as published, packs of other levels where it pays and by time.
+/// Plans with the choice, and the same samples in one level.
 [[nodiscard]] compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice, ballast::level_options options);
 
 /// The levels of a plan, in numbers.

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/schedulers.hpp"
 
-#include "commands/options.hpp"
 #include "errors.hpp"
-#include "report/words.hpp"
 
 #include <ballast/chunks/chunk_work.hpp>
 #include <ballast/core/math.hpp>
@@ -21,7 +19,6 @@
 #include <ballast/methods/wlb.hpp>
 #include <ballast/methods/wlb_replay.hpp>
 #include <ballast/methods/wlb_shards.hpp>
-#include <ballast/sharding/check.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/plan_shards.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>
@@ -33,7 +30,6 @@
 #include <deque>
 #include <functional>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -410,21 +406,6 @@ batch_planner wlb(scheduling_setting const& on) {
 
 }  // namespace
 
-void require_plan(scheduler const& by, ballast::shards<> const& shards, std::span<std::int64_t const> lengths, scheduling_setting const& on,
-                  std::uint64_t batch) {
-  auto const where = "batch " + std::to_string(batch) + ": " + std::string(by.word);
-  auto const longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
-  auto const of_all = by.for_longest && shards.status == ballast::status::infeasible && on.longest > longest;
-  if (shards.status != ballast::status::feasible)
-    throw no_plan(where + " finds no plan for its " + counted(lengths.size(), "sample") +
-                  (of_all ? "; its groups are for the longest sample of all, of " : ", the longest of ") +
-                  counted(static_cast<std::uint64_t>(of_all ? on.longest : longest), "token") +
-                  (shards.status == ballast::status::infeasible ? ", which has no room; a larger --capacity or more --gpus make room"
-                                                                : "; another method, --capacity or --batch may have one"));
-  if (auto const verdict = check_shards(shards, lengths, on.options); !verdict.valid())
-    throw std::logic_error(where + ": " + describe(verdict));
-}
-
 bool batch_feed::next() {
   if (at_end() && (left_.empty() || (!fresh_ && left_.size() == samples_.size()))) return false;
   fresh_ = !at_end();
@@ -463,13 +444,6 @@ std::span<scheduler const> schedulers() {
       {"ballast", "plan_shards, whole samples beside shared ones", "none", powers_of_two, each_batch<planned<execution::mixed>>},
   };
   return all;
-}
-
-std::vector<scheduler> schedulers_named(std::string const& option, std::string const& words) {
-  if (words.empty()) return {schedulers().begin(), schedulers().end()};
-  std::vector<scheduler> out;
-  for (auto const& word : words_of(words)) out.push_back(named(option, word, schedulers()));
-  return out;
 }
 
 }  // namespace ballast_cli

@@ -19,5 +19,8 @@ void bind_memory(nanobind::module_& m);
 void bind_check(nanobind::module_& m);
 void bind_chains(nanobind::module_& m);
 void bind_streams(nanobind::module_& m);
+void bind_shards(nanobind::module_& m);
+void bind_chunks(nanobind::module_& m);
+void bind_levels(nanobind::module_& m);
 
 }  // namespace ballast_python

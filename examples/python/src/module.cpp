@@ -18,4 +18,7 @@ NB_MODULE(_ballast, m) {
   ballast_python::bind_check(m);
   ballast_python::bind_chains(m);
   ballast_python::bind_streams(m);
+  ballast_python::bind_shards(m);
+  ballast_python::bind_chunks(m);
+  ballast_python::bind_levels(m);
 }

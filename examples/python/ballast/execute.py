@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs shards, levels and chunks with PyTorch, on the ranks of torch.distributed.
+
+    groups = Groups()  # once, on every rank
+    plan = ballast.plan_shards(lengths, ranks=world, capacity=8192, cost="llama-3.1-8b")
+    for work in passes(plan, rank, counts, groups):
+        logits = model(tokens[work.token_indices], work.position_ids, work.attention)
+        work.loss(logits, labels).backward()
+    average(model.parameters())
+
+`tokens` and `labels` hold the samples of the batch one behind the other, on every rank or as a memory map; labels[t] is
+what token t predicts, or -100: they are shifted before samples are cut. `counts` are the labels of each sample that
+count. The model calls work.attention(q, k, v) in each layer, with tensors of shape [tokens, heads, width].
+"""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+__all__ = ["Groups", "Work", "average", "chains", "passes", "shifted_labels", "train_chain"]
+
+
+class Groups:
+    """The process groups of ranks that share samples, made once and kept.
+
+    These are all aligned groups of 2, 4, 8, ... neighbouring ranks and of further `widths`, such as the SP degrees of
+    levels. Every rank makes them, in the same order; each may take seconds and memory where NCCL connects it.
+    """
+
+    def __init__(self, widths=()):
+        self._ranks = dist.get_world_size() if dist.is_initialized() else 1
+        sizes = {1 << k for k in range(1, self._ranks.bit_length())} | {int(width) for width in widths}
+        self._made = {}
+        for width in sorted(sizes - {1}):
+            for first in range(0, self._ranks - width + 1, width):
+                ranks = tuple(range(first, first + width))
+                self._made[ranks] = dist.new_group(list(ranks))
+
+    def __len__(self):
+        return len(self._made)
+
+    def of(self, ranks):
+        """The process group of some ranks, ascending. Raises ValueError if there is none."""
+        ranks = tuple(int(rank) for rank in ranks)
+        if ranks not in self._made:
+            raise ValueError(
+                f"ranks {list(ranks)} share samples, but there is no process group of them: groups are blocks of "
+                f"{sorted({len(made) for made in self._made})} neighbouring "
+                "ranks; give Groups more widths, or plan by another method"
+            )
+        return self._made[ranks]
+
+
+class _Ring:
+    """The rows of a pass that attend to each other: those of one rank, or of all ranks of a group."""
+
+    def __init__(self, rows, keys, ranks, me, group, device):
+        self.rows = torch.as_tensor(rows, device=device)  # places in the row of the pass
+        self.keys = [torch.as_tensor(held, device=device) for held in keys]  # of each rank: sample and position
+        self.ranks, self.me, self.group = ranks, me, group
+
+    def blocks(self, *mine):
+        """Whose keys are here, and the keys: this rank's first, then the others as they come round the ring.
+
+        Send back what should travel on with them; the last that comes is what the others made of this rank's own.
+        """
+        n, here = len(self.ranks), torch.stack(mine)
+        for step in range(n):
+            owner = (self.me - step) % n
+            changed = yield owner, here
+            here = self._passed_on(here if changed is None else changed, len(self.keys[(owner - 1) % n]))
+        yield self.me, here
+
+    def _passed_on(self, block, rows):
+        n = len(self.ranks)
+        if n == 1:
+            return block
+        come = block.new_empty((len(block), rows, *block.shape[2:]))
+        after, before = self.ranks[(self.me + 1) % n], self.ranks[(self.me - 1) % n]
+        sending = dist.P2POp(dist.isend, block.contiguous(), after, self.group)
+        for work in dist.batch_isend_irecv([sending, dist.P2POp(dist.irecv, come, before, self.group)]):
+            work.wait()
+        return come
+
+    def seen(self, owner):
+        """Which keys of a rank each of our rows may see: those of its sample that are not behind it."""
+        mine, theirs = self.keys[self.me], self.keys[owner]
+        return (mine[:, :1] == theirs[None, :, 0]) & (mine[:, 1:] >= theirs[None, :, 1])
+
+
+class _RingAttention(torch.autograd.Function):
+    """Causal attention of samples of any length. Parts are merged by their log-sum-exp, and scores computed again."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, ring):
+        out = lse = None
+        scale = q.shape[-1] ** -0.5
+        blocks = ring.blocks(k, v)
+        for _ in ring.ranks:
+            owner, (keys, values) = next(blocks)
+            scores = torch.einsum("qhd,khd->hqk", q, keys) * scale
+            scores = scores.masked_fill(~ring.seen(owner), -torch.inf)
+            part_lse = scores.logsumexp(-1)  # of each head and row; -inf where nothing is seen
+            part = torch.einsum("hqk,khd->qhd", (scores - part_lse[..., None]).exp().nan_to_num(), values)
+            if out is None:  # every row sees itself, so lse is finite from here on
+                out, lse = part, part_lse
+            else:
+                both = torch.logaddexp(lse, part_lse)
+                out = out * (lse - both).exp().T[..., None] + part * (part_lse - both).exp().T[..., None]
+                lse = both
+        ctx.save_for_backward(q, k, v, out, lse)
+        ctx.ring, ctx.scale = ring, scale
+        return out
+
+    @staticmethod
+    def backward(ctx, d_out):
+        q, k, v, out, lse = ctx.saved_tensors
+        ring, d_q = ctx.ring, torch.zeros_like(q)
+        mean = (d_out * out).sum(-1).T[..., None]
+        blocks = ring.blocks(k, v, torch.zeros_like(k), torch.zeros_like(v))
+        owner, (keys, values, d_keys, d_values) = next(blocks)
+        for _ in ring.ranks:  # gradients travel with their keys and values, and are home in the end
+            scores = torch.einsum("qhd,khd->hqk", q, keys) * ctx.scale
+            p = (scores - lse[..., None]).exp().masked_fill(~ring.seen(owner), 0)
+            d_values = d_values + torch.einsum("hqk,qhd->khd", p, d_out)
+            d_scores = p * (torch.einsum("qhd,khd->hqk", d_out, values) - mean) * ctx.scale
+            d_q = d_q + torch.einsum("hqk,khd->qhd", d_scores, keys)
+            d_keys = d_keys + torch.einsum("hqk,qhd->khd", d_scores, q)
+            owner, (keys, values, d_keys, d_values) = blocks.send(torch.stack((keys, values, d_keys, d_values)))
+        return d_q, d_keys, d_values, None
+
+
+class Work:
+    """A pass of a rank as tensors: `token_indices`, `position_ids` and `weights` of its row, and `cu_seqlens`."""
+
+    def __init__(self, of, weights, rings, device=None):
+        self.pieces = of.pieces
+        self.cu_seqlens = torch.as_tensor(of.cu_seqlens, device=device)
+        self.position_ids = torch.as_tensor(of.position_ids, device=device)
+        self.token_indices = torch.as_tensor(of.token_indices(), device=device)
+        self.weights = torch.as_tensor(np.repeat(weights, of.pieces[:, 2] - of.pieces[:, 1]), device=device)
+        self._rings = rings
+
+    def attention(self, q, k, v):
+        """Causal attention within samples, over all ranks that share them; tensors are [tokens, heads, width]."""
+        out = torch.empty_like(q)
+        for ring in self._rings:
+            part = _RingAttention.apply(q[ring.rows], k[ring.rows], v[ring.rows], ring)
+            out = out.index_copy(0, ring.rows, part)
+        return out
+
+    def loss(self, logits, labels):
+        """The sum of token losses, weighted so that the mean of all ranks' gradients is that of the batch."""
+        here = labels[self.token_indices]
+        each = torch.nn.functional.cross_entropy(logits, here, reduction="none", ignore_index=-100)
+        return (each * self.weights.to(each.dtype)).sum()
+
+
+def _rows_of(pieces):
+    """Sample, position and group of each token of some pieces."""
+    if not len(pieces):
+        return np.zeros((0, 3), np.int64)
+    each = [np.stack([np.full(e - b, s), np.arange(b, e), np.full(e - b, g)], axis=1) for s, b, e, g in pieces.tolist()]
+    return np.concatenate(each)
+
+
+def passes(plan, rank, counts, groups, preset="hf", device=None):
+    """The passes of a rank, one after the other. All ranks of a group must come to their pass with it.
+
+    `counts` are the labels of each sample that count. With `preset` the gradient is that of a framework's loss
+    (`ballast.loss_presets()`), whose scope must be the step.
+    """
+    for ranks in plan.groups:
+        groups.of(ranks)  # every rank has the same plan, so none waits for one that raises an error
+    weights = plan.weights_of(rank, counts, preset)
+    held = {}  # of each group: the tokens of each of its ranks
+
+    def keys_of(group):
+        if group not in held:
+            held[group] = {}
+            for other in plan.groups[group].tolist():
+                rows = plan.pieces[_span(plan, other)]
+                held[group][other] = _rows_of(rows[rows[:, 3] == group])[:, :2]
+        return held[group]
+
+    for each, weight in zip(plan.passes_of(rank), weights):
+        rows = _rows_of(each.pieces)
+        rings = []
+        for group in sorted(set(rows[:, 2].tolist())):
+            mine = np.flatnonzero(rows[:, 2] == group)
+            if group < 0:
+                rings.append(_Ring(mine, [rows[mine, :2]], [rank], 0, None, device))
+                continue
+            keys = keys_of(group)
+            ranks = list(keys)
+            rings.append(_Ring(mine, list(keys.values()), ranks, ranks.index(rank), groups.of(ranks), device))
+        yield Work(each, weight, rings, device)
+
+
+def _span(plan, rank):
+    """The pieces of a rank, as a slice of those of the plan."""
+    first, last = plan.rank_offsets[rank], plan.rank_offsets[rank + 1]
+    return slice(int(plan.pass_offsets[first]), int(plan.pass_offsets[last]))
+
+
+def average(parameters, group=None):
+    """Replaces gradients by their mean over all ranks, as DistributedDataParallel does."""
+    for parameter in parameters:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        if dist.is_initialized():
+            dist.all_reduce(parameter.grad, group=group)
+            parameter.grad /= dist.get_world_size(group)
+
+
+def shifted_labels(samples, ignored=-100):
+    """What each token of some samples, one behind the other, predicts: the next token of its sample, or nothing."""
+    return torch.cat([torch.cat([sample[1:], sample.new_full((1,), ignored)]) for sample in samples])
+
+
+class _Chunk(Work):
+    """A chunk of a chain, which attends to the keys and values that earlier chunks have left."""
+
+    def __init__(self, of, weights, chain, place, device):
+        super().__init__(of, weights, [], device)
+        self.keys = torch.as_tensor(_rows_of(of.pieces)[:, :2], device=device)
+        self._chain, self._place = chain, place
+        self.kept = []  # of each layer: this chunk's keys and values
+        self.live = None  # of each layer: keys and values of the graph, and those of earlier chunks as its leaves
+        self.left = None  # of each layer: what later chunks have added to the gradients of keys and values
+
+    def attention(self, q, k, v):
+        layer, earlier = len(self._layers), self._chain[: self._place]
+        past = [torch.cat([chunk.kept[layer][i] for chunk in earlier]) if earlier else k[:0].detach() for i in (0, 1)]
+        past = [leaf.requires_grad_(torch.is_grad_enabled()) for leaf in past]
+        self._layers.append((k, v, *past))
+        keys = torch.cat([chunk.keys for chunk in [*earlier, self]])
+        seen = (self.keys[:, :1] == keys[None, :, 0]) & (self.keys[:, 1:] >= keys[None, :, 1])
+        scores = torch.einsum("qhd,khd->hqk", q, torch.cat([past[0], k])) * q.shape[-1] ** -0.5
+        return torch.einsum("hqk,khd->qhd", scores.masked_fill(~seen, -torch.inf).softmax(-1), torch.cat([past[1], v]))
+
+    def forward(self, loss_of, keep):
+        self._layers = []
+        with torch.set_grad_enabled(keep):
+            self._loss = loss_of(self)
+        self.kept = [(k.detach(), v.detach()) for k, v, *_ in self._layers]
+        self.live, self._layers = self._layers if keep else None, []
+        if not keep:
+            self._loss = None
+
+    def backward(self):
+        """Runs backward with the gradients that later chunks left, and leaves some to earlier chunks."""
+        outputs, gradients = [self._loss], [None]
+        for (k, v, *_), left in zip(self.live, self.left or []):
+            outputs += [k, v]
+            gradients += left
+        torch.autograd.backward(outputs, gradients)
+        at = 0
+        for chunk in self._chain[: self._place]:
+            end = at + len(chunk.keys)
+            new = [[leaf.grad[at:end] for leaf in past] for _, _, *past in self.live]
+            chunk.left = new if chunk.left is None else [[a + b for a, b in zip(*two)] for two in zip(chunk.left, new)]
+            at = end
+        self.live = self._loss = self.left = None
+        self.kept = []
+
+
+def chains(plan, rank, counts, preset="hf", device=None):
+    """The chains of a rank as lists of chunks, for `train_chain`. `plan` is what ballast.chunks returned."""
+    weights = iter(plan.shards.weights_of(rank, counts, preset))
+    for passes_of_chain in plan.chains_of(rank):
+        chain = []
+        for place, each in enumerate(passes_of_chain):
+            chain.append(_Chunk(each, next(weights), chain, place, device))
+        yield chain
+
+
+def train_chain(chain, tasks, loss_of):
+    """Runs a chain forward and backward by `plan.tasks(len(chain))`; loss_of(chunk) is the loss of a forward pass.
+
+    Returns the most chunks whose activations lived at once.
+    """
+    most = 0
+    for place, task in tasks:
+        if task == "backward":
+            chain[place].backward()
+        else:
+            chain[place].forward(loss_of, keep=task != "forward_drop")
+        most = max(most, sum(chunk.live is not None for chunk in chain))
+    return most

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/groups.hpp>
+#include <ballast/cost/degree_cost.hpp>
+#include <ballast/cost/transformer_shape.hpp>
+#include <ballast/sharding/result.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+
+// Shards as Python holds them: of a global batch, of a step of levels, of chunks.
+
+namespace ballast_python {
+
+/// Shards, the lengths of their samples, and the pieces as rows of four integers.
+class shard_plan {
+ public:
+  shard_plan(ballast::shards<> plan, std::vector<std::int64_t> lengths, double seconds = 0);
+
+  [[nodiscard]] ballast::shards<> const& plan() const noexcept { return plan_; }
+  [[nodiscard]] std::vector<std::int64_t> const& lengths() const noexcept { return lengths_; }
+  [[nodiscard]] std::vector<std::int64_t> const& starts() const noexcept { return starts_; }  ///< of each sample behind those before it
+  [[nodiscard]] std::vector<std::int64_t> const& rows() const noexcept { return rows_; }      ///< sample, begin, end, group or -1
+  [[nodiscard]] double seconds() const noexcept { return seconds_; }                          ///< that the planner took; 0 if not measured
+
+ private:
+  ballast::shards<> plan_;
+  std::vector<std::int64_t> lengths_, starts_, rows_;
+  double seconds_;
+};
+
+/// What a sample costs that several ranks share, and what a pass costs beside its samples, in nanoseconds.
+struct shared_cost {
+  ballast::degree_cost of;
+  std::int64_t per_pass = 0;
+  std::optional<ballast::transformer> model{};  ///< if the cost is that of a model
+};
+
+class shared_cost_argument : public nb::object {
+  NB_OBJECT_DEFAULT(shared_cost_argument, nb::object, "str | Transformer | DegreeCost | None", is_any_object)
+};
+
+/// The cost that an argument names, on `ranks` ranks in passes of `capacity` tokens. Needs the GIL. Throws invalid_input.
+[[nodiscard]] shared_cost shared_cost_of(shared_cost_argument const& argument, std::uint64_t ranks, std::int64_t capacity);
+
+/// The passes of a rank.
+[[nodiscard]] nb::object passes_of(nb::object const& plan, std::int64_t rank);
+
+}  // namespace ballast_python

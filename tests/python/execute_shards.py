@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains plans on gloo ranks and compares with one process: shards, levels, and chunks with kept keys and values.
+
+BALLAST names the command line, which writes a plan in levels. The loops are those that docs/execution.md shows.
+"""
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import torch
+from support import on_ranks
+
+import ballast
+from ballast.execute import Groups, average, chains, passes, shifted_labels, train_chain
+
+ROOT = pathlib.Path(__file__).parents[2]
+VOCABULARY, WIDTH, HEADS, LAYERS = 23, 16, 2, 2
+COST = "llama-3.1-8b"
+
+
+class Model(torch.nn.Module):
+    """A causal transformer whose attention is given to it."""
+
+    def __init__(self):
+        super().__init__()
+        linear = torch.nn.Linear
+        self.tokens, self.positions = torch.nn.Embedding(VOCABULARY, WIDTH), torch.nn.Embedding(64, WIDTH)
+        self.layers = torch.nn.ModuleList(
+            torch.nn.ModuleDict(
+                {
+                    "norm": torch.nn.RMSNorm(WIDTH),
+                    "qkv": linear(WIDTH, 3 * WIDTH),
+                    "out": linear(WIDTH, WIDTH),
+                    "mlp": torch.nn.Sequential(
+                        torch.nn.RMSNorm(WIDTH), linear(WIDTH, 2 * WIDTH), torch.nn.SiLU(), linear(2 * WIDTH, WIDTH)
+                    ),
+                }
+            )
+            for _ in range(LAYERS)
+        )
+        self.head = linear(WIDTH, VOCABULARY)
+
+    def forward(self, tokens, position_ids, attention):
+        x = self.tokens(tokens) + self.positions(position_ids)
+        for layer in self.layers:
+            q, k, v = layer["qkv"](layer["norm"](x)).unflatten(-1, (3, HEADS, -1)).unbind(-3)
+            x = x + layer["out"](attention(q, k, v).flatten(-2))
+            x = x + layer["mlp"](x)
+        return self.head(x)
+
+
+def model_of(dtype):
+    torch.manual_seed(1)
+    return Model().to(dtype)
+
+
+class Batch:
+    """Samples with a long tail, one behind the other; prompts have no labels."""
+
+    def __init__(self, seed, count=12, longest=48):
+        draw = np.random.default_rng(seed)
+        self.lengths = np.maximum(longest >> draw.integers(0, 5, count), 1) - draw.integers(0, 2, count)
+        self.lengths = np.maximum(self.lengths, 1).astype(np.int64)
+        samples = [torch.as_tensor(draw.integers(0, VOCABULARY, n)) for n in self.lengths]
+        self.tokens, self.labels = torch.cat(samples), shifted_labels(samples)
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        for start, n in zip(self.starts, self.lengths):
+            self.labels[start : start + draw.integers(0, n)] = -100
+        self.counts = np.array([int((self.labels[a:b] != -100).sum()) for a, b in zip(self.starts, self.starts[1:])])
+
+
+def alone(q, k, v):
+    """Causal attention of one sample."""
+    out = torch.nn.functional.scaled_dot_product_attention(*(x.transpose(0, 1) for x in (q, k, v)), is_causal=True)
+    return out.transpose(0, 1)
+
+
+def train_alone(model, batch, samples):
+    """Forward and backward pass of the mean loss over the labels of some samples, one by one."""
+    labels = max(int(batch.counts[list(samples)].sum()), 1)
+    for i in samples:
+        at = slice(int(batch.starts[i]), int(batch.starts[i + 1]))
+        logits = model(batch.tokens[at], torch.arange(int(batch.lengths[i])), alone)
+        loss = torch.nn.functional.cross_entropy(logits, batch.labels[at], reduction="sum", ignore_index=-100)
+        (loss / labels).backward()
+
+
+def flat(model, of=lambda parameter: parameter.grad):
+    return torch.cat([of(parameter).detach().flatten() for parameter in model.parameters()])
+
+
+def difference(got, right):
+    """The largest difference, over the largest entry."""
+    return float((got - right).abs().max() / right.abs().max().clamp(min=1e-300))
+
+
+def train_shards(model, batch, plan, rank, groups):
+    for work in passes(plan, rank, batch.counts, groups):
+        logits = model(batch.tokens[work.token_indices], work.position_ids, work.attention)
+        work.loss(logits, batch.labels).backward()
+    average(model.parameters())
+
+
+def shards_on_ranks(rank, ranks, methods, seeds, dtype):
+    """Of each method, how many plans were run and by how much their gradients differ at most."""
+    groups, found, shared = Groups(widths=[ranks]), {}, 0
+    for seed in seeds:
+        batch = Batch(seed)
+        right = model_of(dtype)
+        capacity = -(-int(batch.lengths.max()) // (1 << (ranks.bit_length() - 1))) + seed % 9
+        for method in methods:
+            try:
+                plan = ballast.plan_shards(
+                    batch.lengths,
+                    ranks=ranks,
+                    capacity=capacity,
+                    cost=FEW_PASSES if seed % 2 else LONG_DEAR,
+                    method=method,
+                    seed=seed,
+                )
+            except ValueError:
+                continue
+            right.zero_grad(set_to_none=True)
+            train_alone(right, batch, sorted(set(range(len(batch.lengths))) - set(plan.left_out.tolist())))
+            model = model_of(dtype)
+            train_shards(model, batch, plan, rank, groups)
+            plans, most = found.get(method, (0, 0.0))
+            found[method] = plans + 1, max(most, difference(flat(model), flat(right)))
+            shared += len(plan.groups)
+    return found, shared, len(groups)
+
+
+FEW_PASSES = ballast.degree_cost(linear=20_000, square=1_000, exchange=[0, 2_000], cost_per_pass=500)
+LONG_DEAR = ballast.degree_cost(linear=1_000, square=5_000, exchange=[0, 100], cost_per_pass=10)
+
+
+def levels_on_ranks(rank, ranks, settings, folder):
+    """The largest difference of what an epoch changed in the weights, how often samples were trained, changes of level."""
+    batch = Batch(7, count=40)
+    plan = ballast.levels(batch.lengths, settings, gpus=ranks, cost=COST, curriculum="interleaved", seed=3)
+    if folder:
+        sampler = planned_batches(folder, rank)
+        assert [level for level, _ in sampler.steps()] == plan.levels.tolist()
+        mine = [packs for _, packs in sampler.steps()]
+    groups = Groups(widths=[sp for _, sp, _ in plan.settings])
+    model, right = model_of(torch.float64), model_of(torch.float64)
+    optimizers = [torch.optim.SGD(each.parameters(), 0.05) for each in (model, right)]
+    times = np.zeros(len(batch.lengths), int)
+    for step in range(len(plan)):
+        shards = plan.shards_of(step)
+        samples = sorted(set(shards.pieces[:, 0].tolist()))
+        times[samples] += 1
+        if folder:
+            own = {i for pack in mine[step] for i in pack}
+            assert own == {i for work in shards.passes_of(rank) for i in work.samples.tolist()}
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        train_shards(model, batch, shards, rank, groups)
+        train_alone(right, batch, samples)
+        for optimizer in optimizers:
+            optimizer.step()
+    first = flat(model_of(torch.float64), lambda parameter: parameter)
+    changes = [flat(each, lambda parameter: parameter) - first for each in (model, right)]
+    return difference(*changes), times.tolist(), int((np.diff(plan.levels) != 0).sum())
+
+
+def planned_batches(folder, rank):
+    """The sampler of examples/python/batch_sampler.py, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location("batch_sampler", ROOT / "examples/python/batch_sampler.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.PlannedBatches(folder, rank)
+
+
+def train_chunks(model, batch, plan, rank):
+    most = 0
+    for chain in chains(plan, rank, batch.counts):
+        most = max(
+            most,
+            train_chain(
+                chain,
+                plan.tasks(len(chain)),
+                lambda chunk: chunk.loss(
+                    model(batch.tokens[chunk.token_indices], chunk.position_ids, chunk.attention), batch.labels
+                ),
+            ),
+        )
+    average(model.parameters())
+    return most
+
+
+def chunks_on_ranks(rank, ranks, seeds):
+    """The largest difference of gradients, how many plans ran, and whether more chunks lived than planned."""
+    worst = plans = again = 0
+    for seed in seeds:
+        batch, retain = Batch(seed), 1 + seed % 3
+        plan = ballast.chunks(batch.lengths, 7 + seed % 6, ranks=ranks, retain=retain, cost=COST)
+        model, right = model_of(torch.float64), model_of(torch.float64)
+        assert train_chunks(model, batch, plan, rank) <= retain
+        train_alone(right, batch, range(len(batch.lengths)))
+        worst, plans, again = max(worst, difference(flat(model), flat(right))), plans + 1, again + plan.forwards_again
+    return worst, plans, again
+
+
+class Executed(unittest.TestCase):
+    def tell(self, what, plans, worst):
+        print(f"{what}: {plans} plans, gradients differ by at most {worst:.1e}")
+
+    def test_shards_train_as_one_process(self):
+        methods = [
+            "ballast", "ballast-pure", "ballast-lockstep", "static", "homogeneous", "verl", "longalign",             "skrull", "wlb", "flexsp", "megatron-hybrid-cp",
+        ]  # fmt: skip
+        told = {}
+        for ranks in (2, 3, 4):
+            for dtype, limit, seeds in ((torch.float64, 1e-12, range(3)), (torch.float32, 1e-6, range(1, 2))):
+                results = on_ranks(ranks, shards_on_ranks, methods, seeds, dtype, timeout=400)
+                for found, shared, made in results:
+                    self.assertEqual(made, {2: 1, 3: 2, 4: 3}[ranks])
+                    self.assertGreater(shared, 0)
+                    self.assertIn("ballast", found)
+                    for method, (plans, worst) in found.items():
+                        self.assertLess(worst, limit, f"{method} on {ranks} ranks")
+                        before = told.get((method, dtype), (0, 0.0))
+                        told[method, dtype] = before[0], max(before[1], worst)
+                for method, (plans, _) in results[0][0].items():
+                    told[method, dtype] = told[method, dtype][0] + plans, told[method, dtype][1]
+        for (method, dtype), (plans, worst) in told.items():
+            self.tell(f"{method}, {dtype}", plans, worst)
+        for dtype in (torch.float64, torch.float32):
+            plans, worst = zip(*(of for (_, kind), of in told.items() if kind == dtype))
+            self.tell(f"all methods, {dtype}", sum(plans), max(worst))
+
+    def test_levels_train_as_one_process(self):
+        for ranks, settings in (
+            (2, [(24, 1), (48, 2)]),
+            (3, [(24, 1), (48, 3)]),
+            (4, [(12, 1), (24, 2), (48, 4)]),
+        ):
+            with self.subTest(ranks=ranks), tempfile.TemporaryDirectory() as folder:
+                folder = self.written(folder, ranks, settings)
+                for worst, times, changes in on_ranks(ranks, levels_on_ranks, settings, folder):
+                    self.assertLess(worst, 1e-12)
+                    self.assertEqual(set(times), {1})
+                    self.assertGreater(changes, 0)
+                print(f"levels on {ranks} ranks: changes of weights differ by at most {worst:.1e}")
+
+    def written(self, folder, ranks, settings):
+        """The folder of the same plan by the command line."""
+        path = pathlib.Path(folder)
+        (path / "lengths.txt").write_text("".join(f"{n}\n" for n in Batch(7, count=40).lengths))
+        levels = ",".join(f'{{"length":{n},"sp":{sp},"recomputed_layers":0}}' for n, sp in settings)
+        (path / "levels.json").write_text(f"[{levels}]")
+        options = f"--gpus {ranks} --curriculum interleaved --seed 3 --out {path / 'plan'}".split()
+        subprocess.run(
+            [os.environ["BALLAST"], "plan", path / "lengths.txt", "--levels", path / "levels.json", *options],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        return str(path / "plan")
+
+    def test_chunks_train_as_whole_samples(self):
+        for ranks in (1, 2, 3):
+            for worst, plans, again in on_ranks(ranks, chunks_on_ranks, range(9)):
+                self.assertLess(worst, 1e-12)
+                self.assertGreater(again, 0)
+            self.tell(f"chunks on {ranks} ranks", plans, worst)
+
+    def test_groups_that_were_not_made_are_named(self):
+        for text in on_ranks(3, refused_on_ranks):
+            self.assertRegex(text, r"^ranks \[0, 1, 2\] share samples, but there is no process group of them")
+
+    def test_the_loop_of_the_page(self):
+        page = (ROOT / "docs/execution.md").read_text()
+        code = re.search(r"## In PyTorch\n.*?```python\n(.*?)```", page, re.S)[1]
+        for ranks in (2, 4):
+            for got, right in on_ranks(ranks, page_on_ranks, code):
+                self.assertLess(difference(got, right), 1e-12)
+
+
+def refused_on_ranks(rank, ranks):
+    batch = Batch(7)
+    plan = ballast.share_pack(batch.lengths[batch.lengths > 3], ranks=3)
+    try:
+        next(passes(plan, rank, batch.counts[batch.lengths > 3], Groups()))
+    except ValueError as refused:
+        return str(refused)
+
+
+def page_on_ranks(rank, ranks, code):
+    batches, right = [Batch(seed) for seed in range(3)], model_of(torch.float64)
+    names = {"model": model_of(torch.float64), "loader": batches, "rank": rank, "world": ranks, "capacity": 32}
+    names["optimizer"] = torch.optim.SGD(names["model"].parameters(), 0.05)
+    exec(code, names)
+    optimizer = torch.optim.SGD(right.parameters(), 0.05)
+    for batch in batches:
+        train_alone(right, batch, range(len(batch.lengths)))
+        optimizer.step(), optimizer.zero_grad()
+    return [flat(each, lambda parameter: parameter) for each in (names["model"], right)]
+
+
+if __name__ == "__main__":
+    unittest.main()

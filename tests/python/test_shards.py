@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests plan_shards, chunks and levels with NumPy alone. Run by scripts/test-python and .ci/run."""
+
+import pathlib
+import re
+import time
+import unittest
+
+import numpy as np
+
+import ballast
+
+COST = "llama-3.1-8b"
+METHODS = [
+    "static", "homogeneous", "verl", "longalign", "skrull", "wlb", "flexsp", "megatron-hybrid-cp", "dynapipe",
+    "chunkflow", "distca", "bytescale", "ballast-lockstep", "ballast-pure", "ballast",
+]  # fmt: skip
+
+
+def drawn(count, most, seed=1):
+    """Lengths with a long tail, from 1 to `most`."""
+    random = np.random.default_rng(seed)
+    return np.clip(random.lognormal(6.0, 1.2, count), 1, most).astype(np.int64)
+
+
+def rows_of(pieces):
+    """Sample and position of each token of some pieces."""
+    return [(s, t) for s, begin, end, _ in pieces.tolist() for t in range(begin, end)]
+
+
+def every_token_once(case, plan, lengths):
+    pieces = plan.pieces
+    trained = np.zeros(len(lengths), np.int64)
+    np.add.at(trained, pieces[:, 0], pieces[:, 2] - pieces[:, 1])
+    expected = lengths.copy()
+    expected[plan.left_out] = 0
+    np.testing.assert_array_equal(trained, expected)
+    for sample in np.unique(pieces[:, 0]):
+        parts = sorted((b, e) for s, b, e, _ in pieces.tolist() if s == sample)
+        case.assertEqual([b for b, _ in parts[1:]], [e for _, e in parts[:-1]])
+
+
+class Shards(unittest.TestCase):
+    def setUp(self):
+        self.lengths = drawn(120, 30000)
+
+    def test_every_method_trains_every_token_once_within_the_capacity(self):
+        for method in METHODS:
+            for ranks in (1, 8):
+                with self.subTest(method=method, ranks=ranks):
+                    capacity = 40000 // ranks
+                    plan = ballast.plan_shards(self.lengths, ranks=ranks, capacity=capacity, cost=COST, method=method)
+                    every_token_once(self, plan, self.lengths)
+                    self.assertEqual(plan.ranks, ranks)
+                    for rank in range(ranks):
+                        for work in plan.passes_of(rank):
+                            tokens = int((work.pieces[:, 2] - work.pieces[:, 1]).sum())
+                            self.assertLessEqual(tokens, capacity)
+                    self.assertGreater(plan.milliseconds, 0)
+                    self.assertLessEqual(plan.lower_bound, plan.milliseconds)
+        self.assertIn("8 ranks", repr(plan))
+
+    def test_what_kernels_take(self):
+        plan = ballast.plan_shards(self.lengths, ranks=8, capacity=2048, cost=COST)
+        self.assertGreater(len(plan.groups), 0)
+        starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
+        seen = []
+        for rank in range(8):
+            first = plan.rank_offsets[rank]
+            for number, work in enumerate(plan.passes_of(rank)):
+                rows = rows_of(work.pieces)
+                self.assertEqual(work.position_ids.tolist(), [t for _, t in rows])
+                self.assertEqual(work.token_indices().tolist(), [int(starts[s]) + t for s, t in rows])
+                self.assertEqual(work.token_indices(starts * 2).tolist(), [2 * int(starts[s]) + t for s, t in rows])
+                samples = list(dict.fromkeys(s for s, _ in rows))
+                self.assertEqual(work.samples.tolist(), samples)
+                held = [sum(s == sample for s, _ in rows) for sample in samples]
+                self.assertEqual(work.cu_seqlens.tolist(), np.cumsum([0, *held]).tolist())
+                self.assertEqual(
+                    (work.cu_seqlens.dtype, work.position_ids.dtype, work.pieces.dtype), (np.int32, np.int64, np.int64)
+                )
+                a, b = plan.pass_offsets[first + number : first + number + 2]
+                np.testing.assert_array_equal(work.pieces, plan.pieces[a:b])
+                for group in set(work.pieces[:, 3].tolist()) - {-1}:
+                    self.assertIn(rank, plan.groups[group].tolist())
+                seen += work.token_indices().tolist()
+        self.assertEqual(sorted(seen), list(range(self.lengths.sum())))
+        with self.assertRaises(ValueError):
+            work.pieces[0][0] = 1  # read-only
+        with self.assertRaisesRegex(IndexError, "rank 8 is out of range: there are 8"):
+            plan.passes_of(8)
+        del plan
+        self.assertEqual(len(work.pieces), len(work.pieces.tolist()))  # a pass keeps its plan
+
+    def test_weights_add_up_to_the_loss_of_the_batch(self):
+        plan = ballast.plan_shards(self.lengths, ranks=8, capacity=8192, cost=COST)
+        counts = self.lengths // 2
+        weights = [plan.weights_of(rank, counts) for rank in range(8)]  # a mean over ranks, a sum over passes
+        for rank in range(8):
+            self.assertEqual([len(w) for w in weights[rank]], [len(p.pieces) for p in plan.passes_of(rank)])
+            for each in weights[rank]:
+                np.testing.assert_allclose(each, 8 / counts.sum(), rtol=1e-15)
+        sample_mean = np.concatenate(plan.weights_of(0, counts, "internvl-sample"))
+        self.assertGreater(len(set(sample_mean)), 1)
+        with self.assertRaisesRegex(ValueError, "counts has 3 entries"):
+            plan.weights_of(0, counts[:3])
+        with self.assertRaisesRegex(ValueError, "scope of the normaliser must be the step"):
+            plan.weights_of(0, counts, "megatron")
+
+    def test_plans_repeat_and_follow_the_cost(self):
+        arguments = {"ranks": 8, "capacity": 8192}
+        plan = ballast.plan_shards(self.lengths, cost=COST, **arguments)
+        named = ballast.degree_cost(COST, ranks=8, capacity=8192)
+        shape = ballast.transformer(COST)
+        for cost in (COST, named, shape, ballast.degree_cost(shape, ranks=8, capacity=8192)):
+            self.assertEqual(
+                ballast.plan_shards(self.lengths.astype(np.int32), cost=cost, **arguments).hash(), plan.hash()
+            )
+        self.assertEqual(named, ballast.degree_cost(COST, ranks=8, capacity=8192))
+        self.assertNotEqual(named, ballast.degree_cost(COST, ranks=8, capacity=8192, device="a100"))
+        self.assertGreater(named(8192), named(8192, 8) * 4)
+        own = ballast.degree_cost(linear=2000, square=1, exchange=[0, 500], cost_per_pass=7)
+        self.assertEqual((own(1000), own(1000, 2), own.cost_per_pass), (3000, 2000, 7))
+        dear = ballast.degree_cost(linear=1000, exchange=[0, 10**9])
+        short = self.lengths[self.lengths <= 8192]
+        self.assertEqual(len(ballast.plan_shards(short, cost=dear, **arguments).groups), 0)
+
+    def test_a_call_takes_less_than_twice_what_the_planner_takes(self):
+        cost, lengths = ballast.degree_cost(COST, ranks=8, capacity=8192), drawn(256, 30000, 9)
+        for deep in (True, False):
+            ratios = []
+            for _ in range(31):
+                began = time.perf_counter()
+                plan = ballast.plan_shards(lengths, ranks=8, capacity=8192, cost=cost, deep=deep)
+                ratios.append((time.perf_counter() - began) / plan.seconds)
+            self.assertLess(sorted(ratios)[15], 2)
+
+    def test_errors_name_the_argument(self):
+        good = {"ranks": 4, "capacity": 100, "cost": COST}
+        for change, sentence in (
+            ({"lengths": []}, "^lengths is empty"),
+            ({"lengths": [5, 0]}, r"^lengths\[1\] = 0 must be positive$"),
+            ({"lengths": [0.5]}, "^lengths holds float64, not integers"),
+            ({"ranks": 0}, r"^ranks = 0 must be in 1 \.\.\. 2\^20 - 1$"),
+            ({"capacity": 0}, "^capacity = 0 must be positive$"),
+            ({"cost": None}, "^cost is missing"),
+            ({"cost": ballast.token_cost()}, "^cost is neither the name of a model"),
+            ({"cost": "gpt-9"}, "gpt-9"),
+            ({"method": "magic"}, r'^method = "magic" is not one of static, .*, ballast$'),
+            ({"method": "hbp"}, '^method = "hbp" plans the samples of all batches'),
+            ({"longest": 4}, r"^longest = 4 is below lengths\[0\] = 50"),
+            (
+                {"lengths": [500]},
+                '^method = "ballast" finds no plan for 1 samples, the longest of 500 tokens, which has no room',
+            ),
+            ({"ranks": 3, "method": "megatron-hybrid-cp"}, "^ranks: megatron-hybrid-cp takes 1, 2, 4, ... GPUs, not 3"),
+            (
+                {"method": "distca", "cost": ballast.degree_cost(linear=1)},
+                '^method = "distca" needs the shape of a model',
+            ),
+        ):
+            with self.subTest(change=change), self.assertRaisesRegex(ValueError, sentence):
+                ballast.plan_shards(**{"lengths": [50, 20], **good, **change})
+        for options, sentence in (
+            ({"linear": -1}, "^linear = -1 must not be negative$"),
+            ({"linear": 1, "exchange": [0, -2]}, "^exchange = -2 must not be negative$"),
+        ):
+            with self.assertRaisesRegex(ValueError, sentence):
+                ballast.degree_cost(**options)
+        with self.assertRaisesRegex(ValueError, "^length = -1 on ranks = 1 has no time"):
+            ballast.degree_cost(linear=1)(-1)
+        with self.assertRaisesRegex(ValueError, "^lengths.*too large|^lengths"):
+            ballast.plan_shards([2**31] * 2, ranks=2, cost=ballast.degree_cost(linear=1, square=2**40))
+
+    def test_layouts_of_context_parallelism(self):
+        lengths = np.array([16, 40, 8])
+        cu = ballast.cu_seqlens([0, 1, 2], lengths, multiple=8)
+        plan = ballast.share_pack(lengths, ranks=4)
+        self.assertEqual([group.tolist() for group in plan.groups], [[0, 1, 2, 3]])
+        starts = cu[:-1].astype(np.int64)
+        for rank in range(4):  # lengths are multiples of twice the ranks: the layout of Transformer Engine
+            (work,) = plan.passes_of(rank)
+            self.assertEqual(
+                ballast.zigzag_indices(cu, ranks=4, rank=rank).tolist(), work.token_indices(starts).tolist()
+            )
+            self.assertEqual((cu // 4).tolist(), work.cu_seqlens.tolist())
+        rows = np.concatenate([ballast.zigzag_indices(cu, ranks=4, rank=rank) for rank in range(4)])
+        self.assertEqual(rows[ballast.zigzag_inverse(cu, ranks=4)].tolist(), list(range(64)))
+        by_row = ballast.share_pack([10, 20, 3], ranks=4, cut="per_sequence")
+        every_token_once(self, by_row, np.array([10, 20, 3]))
+        self.assertLess(len(by_row.pieces), len(ballast.share_pack([10, 20, 3], ranks=4).pieces))
+        with self.assertRaisesRegex(ValueError, 'cut = "rows" is not one of per_document, per_sequence'):
+            ballast.share_pack([1], ranks=1, cut="rows")
+        with self.assertRaisesRegex(ValueError, "build cu_seqlens with multiple = 8"):
+            ballast.zigzag_indices([0, 7], ranks=4, rank=0)
+
+
+class Chunks(unittest.TestCase):
+    def test_chains_stay_on_a_rank_in_order(self):
+        lengths = drawn(60, 20000, 3)
+        made = ballast.chunks(lengths, 4096, ranks=4, retain=2, cost=COST)
+        every_token_once(self, made.shards, lengths)
+        self.assertEqual(
+            sorted(c for rank in made.chains_by_rank for c in rank.tolist()), list(range(len(made.chains)))
+        )
+        self.assertLessEqual(made.lower_bound, made.count)
+        self.assertEqual((made.size, made.retain), (4096, 2))
+        again = 0
+        for rank in range(4):
+            for chain in made.chains_of(rank):
+                pieces = np.concatenate([chunk.pieces for chunk in chain])
+                if len(chain) > 1:
+                    self.assertEqual(set(pieces[:, 0]), {pieces[0, 0]})
+                    self.assertEqual(pieces[0, 1], 0)
+                    self.assertEqual(pieces[1:, 1].tolist(), pieces[:-1, 2].tolist())
+                tasks = made.tasks(len(chain))
+                again += sum(task == "forward_again" for _, task in tasks)
+                self.assertEqual([c for c, task in tasks if task == "backward"], list(range(len(chain)))[::-1])
+        self.assertEqual(made.forwards_again, again)
+        self.assertGreater(again, 0)
+        self.assertEqual(
+            made.tasks(3),
+            [(0, "forward_drop"), (1, "forward_keep"), (2, "forward_keep"), (2, "backward"), (1, "backward"),
+             (0, "forward_again"), (0, "backward")],
+        )  # fmt: skip
+
+    def test_errors_name_the_argument(self):
+        for change, sentence in (
+            ({"size": 0}, "^size = 0 must be positive$"),
+            ({"retain": 0}, "^retain = 0 must be positive"),
+            ({"ranks": 0}, "^ranks = 0 must be in"),
+            ({"cost": None}, "^cost is missing"),
+            ({"lengths": [[1]]}, "^lengths has 2 dimensions"),
+        ):
+            with self.subTest(change=change), self.assertRaisesRegex(ValueError, sentence):
+                ballast.chunks(**{"lengths": [50, 20], "size": 16, "cost": COST, **change})
+        with self.assertRaisesRegex(ValueError, r"^chunks = 0 must be in \[1, 2\^32\)"):
+            ballast.chunks([5], 4, cost=COST).tasks(0)
+
+
+class Levels(unittest.TestCase):
+    def setUp(self):
+        self.lengths = drawn(3000, 30000, 4)
+        self.plan = ballast.levels(self.lengths, [(4096, 1), (32768, 4, 8)], gpus=8, cost=COST, micro_batches=2, seed=5)
+
+    def test_every_sample_is_trained_once(self):
+        plan, times = self.plan, np.zeros(3000, int)
+        self.assertEqual(plan.settings, [(4096, 1, 0), (32768, 4, 8)])
+        self.assertEqual(plan.steps.shape[:2], (len(plan), 8))
+        for step in range(len(plan)):
+            shards = plan.shards_of(step)
+            here = np.unique(shards.pieces[:, 0])
+            times[here] += 1
+            sp = plan.settings[plan.levels[step]][1]
+            for group in shards.groups:
+                self.assertEqual((len(group), group[0] % sp, group[-1] - group[0]), (sp, 0, sp - 1))
+            table = plan.steps[step]
+            self.assertEqual(
+                sorted({i for p in np.unique(table[table >= 0]) for i in plan.packs[p].tolist()}), here.tolist()
+            )
+            self.assertEqual(len(here) + len(shards.left_out), 3000)
+        self.assertEqual(set(times), {1})
+        self.assertEqual(set(plan.levels.tolist()), {0, 1})
+        self.assertGreater(plan.milliseconds, 0)
+        self.assertLess(plan.idle, 0.2)
+
+    def test_options(self):
+        again = ballast.levels(self.lengths, [(4096, 1), (32768, 4, 8)], gpus=8, cost=COST, micro_batches=2, seed=5)
+        self.assertEqual(again.hash(), self.plan.hash())
+        later = ballast.levels(
+            self.lengths, [(4096, 1), (32768, 4, 8)], gpus=8, cost=COST, micro_batches=2, seed=5, epoch=1
+        )
+        self.assertNotEqual(later.hash(), self.plan.hash())
+        for rule in ("auto", "hbp"):
+            plan = ballast.levels(self.lengths, rule, gpus=8, cost=COST, capacity=32768, curriculum="ascending")
+            self.assertEqual(plan.levels.tolist(), sorted(plan.levels.tolist()))
+            self.assertEqual(plan.settings[-1][0], 32768)
+        cut = ballast.levels(self.lengths, [(4096, 1)], gpus=8, cost=COST, oversize="split")
+        self.assertEqual(len(cut.lengths), 3000 + len(cut.pieces))
+        self.assertEqual(cut.lengths.sum(), self.lengths.sum())
+        aside = ballast.levels(self.lengths, [(4096, 1)], gpus=8, cost=COST, oversize="set_aside")
+        self.assertEqual(aside.set_aside.tolist(), np.flatnonzero(self.lengths > 4096).tolist())
+        last = self.plan.shards_of(len(self.plan) - 1, layout="contiguous")
+        self.assertEqual(
+            len({(s, r) for r in range(8) for w in last.passes_of(r) for s in w.samples.tolist()}), len(last.pieces)
+        )
+
+    def test_errors_name_the_argument(self):
+        good = {"lengths": [50, 20], "levels": [(64, 1)], "gpus": 4, "cost": COST}
+        for change, sentence in (
+            ({"lengths": []}, "^lengths is empty"),
+            ({"gpus": 0}, "^gpus = 0 must be in"),
+            ({"cost": None}, "^cost is missing"),
+            ({"cost": 5}, "^cost is neither the name of a model nor a Transformer"),
+            ({"levels": "best"}, '^levels = "best" is neither "auto" nor "hbp"'),
+            ({"levels": "auto"}, "^capacity is missing"),
+            ({"levels": "auto", "capacity": 0}, "^capacity = 0 must be in"),
+            ({"levels": "auto", "capacity": 40}, r"^lengths\[0\] = 50 exceeds capacity 40"),
+            ({"levels": "auto", "capacity": 2**30, "gpus": 1}, "no setting on gpus = 1 holds a pack of that length"),
+            ({"levels": []}, "^levels is empty"),
+            ({"levels": [5]}, r"^levels\[0\] is not a tuple of"),
+            ({"levels": [(64, 1), (64, 1)]}, r"^levels\[1\]: packs of 64 tokens must be longer"),
+            ({"levels": [(64, 3)]}, r"^levels\[0\]: an SP degree of 3 does not divide gpus = 4"),
+            ({"levels": [(64, 1, 99)]}, r"^levels\[0\]: 99 recomputed layers of a model that has 32"),
+            ({"capacity": 64}, "^capacity is for levels"),
+            ({"curriculum": "slow"}, '^curriculum = "slow" is not one of hbp, interleaved'),
+            ({"oversize": "drop"}, '^oversize = "drop" is not one of'),
+            ({"device": "abacus"}, "abacus"),
+        ):
+            with self.subTest(change=change), self.assertRaisesRegex(ValueError, sentence):
+                ballast.levels(**{**good, **change})
+        with self.assertRaisesRegex(IndexError, "^step 999 is out of range"):
+            self.plan.shards_of(999)
+        with self.assertRaisesRegex(ValueError, 'layout = "spiral" is not one of zigzag, contiguous'):
+            self.plan.shards_of(0, layout="spiral")
+
+
+class Documentation(unittest.TestCase):
+    def test_the_code_of_the_page_runs(self):
+        page = (pathlib.Path(__file__).parents[2] / "docs/python.md").read_text()
+        (code,) = re.findall(r"## Long samples beside short ones\n.*?```python\n(.*?)```", page, re.S)
+        names = {}
+        exec(code, names)
+        self.assertGreater(len(names["plan"].groups), 0)
+        self.assertGreater(names["long"].forwards_again, 0)
+        every_token_once(self, names["plan"], names["lengths"])
+        rows = [i for rank in range(8) for work in names["plan"].passes_of(rank) for i in work.token_indices().tolist()]
+        self.assertEqual(sorted(rows), list(range(names["lengths"].sum())))
+
+
+if __name__ == "__main__":
+    unittest.main()
