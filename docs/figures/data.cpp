@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   figures::writer show(text);
   for (auto const room :
        {figures::packing, figures::near_optimal, figures::omnibal, figures::layout, figures::balance, figures::loss, figures::batching,
-        figures::sharding, figures::plan, figures::levels, figures::curriculum, figures::cost, figures::memory_model,
+        figures::sharding, figures::execution, figures::plan, figures::levels, figures::curriculum, figures::cost, figures::memory_model,
         figures::memory_layout, figures::partition, figures::recompute, figures::staging, figures::pipeline, figures::memory})
     room(show);
   show.end();

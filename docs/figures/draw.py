@@ -299,6 +299,40 @@ def sharding():
     side.set_xlabel("modelled seconds; a box is a pass, with the tokens of its longest sample")
 
 
+def execution():
+    pieces, ring = data["execution.pieces"], data["execution.ring"]
+    ranks = 1 + max(rank for rank, *_ in pieces)
+    owners = (BLUE, ORANGE, GREEN, PURPLE)
+    _, axes = figure(2.5, 1, 2, gridspec_kw={"width_ratios": (1.45, 1)})
+    left, right = axes
+    room = [0] * (1 + max(p for _, p, *_ in pieces))  # tokens of the longest shard of each pass
+    for rank in range(ranks):
+        for p in range(len(room)):
+            room[p] = max(room[p], sum(end - begin for r, q, _, begin, end, _ in pieces if (r, q) == (rank, p)))
+    starts = [sum(room[:p]) + p for p in range(len(room))]
+    used = {}
+    for rank, p, sample, begin, end, shared in pieces:
+        at = starts[p] + used.get((rank, p), 0)
+        used[rank, p] = used.get((rank, p), 0) + end - begin
+        colour = owners[rank] if shared == ranks else GREY if shared > 1 else SKY
+        boxes(left, [(at, rank + 0.08, end - begin, 0.84)], colour, edgecolor=PAPER, linewidth=0.5)
+        if end - begin > 1:
+            note(left, at + (end - begin) / 2, rank + 0.5, f"{begin}–{end - 1}" if shared == ranks else f"{sample}", BLACK if shared == 1 else PAPER,
+                 ha="center", va="center", fontsize=6 if shared == ranks else 8)
+    left.set_title(f"Shards of {len({piece[2] for piece in pieces})} samples")
+    left.set_xticks([start + wide / 2 for start, wide in zip(starts, room)], [f"pass {p}" for p in range(len(room))])
+    left.set_yticks([rank + 0.5 for rank in range(ranks)], [f"rank {rank}" for rank in range(ranks)])
+    for turn, rank, owner, pairs in ring:
+        boxes(right, [(turn + 0.05, rank + 0.08, 0.9, 0.84)], owners[owner], edgecolor=PAPER, linewidth=0.5)
+        note(right, turn + 0.5, rank + 0.5, f"{pairs}", PAPER, ha="center", va="center")
+    right.set_title("Keys in pass 0")
+    right.set_xticks([turn + 0.5 for turn in range(ranks)], [f"turn {turn}" for turn in range(ranks)])
+    right.set_yticks(())
+    for side in axes:
+        bare(side)
+        side.set_ylim(ranks, 0)
+
+
 def plan():
     rows = data["plan.shares"]
     _, axes = figure(2.7)
@@ -523,8 +557,8 @@ def memory_layout():
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, sharding, plan, levels, curriculum, cost,
-                 memory_model, memory_layout, partition, recompute, staging, pipeline, memory):
+    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, sharding, execution, plan, levels, curriculum,
+                 cost, memory_model, memory_layout, partition, recompute, staging, pipeline, memory):
         draw()
         save(draw.__name__.replace("_", "-"), folder)
 

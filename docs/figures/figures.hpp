@@ -62,6 +62,7 @@ void balance(writer& show);
 void loss(writer& show);
 void batching(writer& show);
 void sharding(writer& show);
+void execution(writer& show);
 void levels(writer& show);
 void curriculum(writer& show);
 void plan(writer& show);

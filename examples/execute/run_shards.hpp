@@ -5,6 +5,8 @@
 #include "transformer.hpp"
 
 #include <ballast/batching/shard_weights.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/sharding/options.hpp>
 #include <ballast/sharding/result.hpp>
 
 #include <algorithm>
@@ -19,6 +21,29 @@
 // Runs shards as ranks would: each its passes in their order, and those that share samples together.
 
 namespace execute {
+
+// Nanoseconds, say: a share of the pairs and tokens, and an exchange.
+inline constexpr auto shard_cost = [](std::int64_t tokens, std::int64_t ranks) {
+  return (tokens * tokens + 20 * tokens) / ranks + (ranks > 1 ? 10 + tokens : 0);
+};
+
+struct drawn_batch {
+  samples data;
+  ballast::sharding_options options;
+};
+/// A batch, and ranks and limits under which shards of it are planned.
+inline drawn_batch draw_batch(std::uint64_t seed, std::size_t vocabulary) {
+  ballast::splitmix64 draw(seed);
+  drawn_batch out{draw_samples(1 + draw() % 12, 24, vocabulary, seed), {}};
+  out.options.ranks = 1 + draw() % 8;
+  auto const longest = *std::max_element(out.data.lengths.begin(), out.data.lengths.end());
+  std::int64_t whole = 1;  // the largest power of two that is not above the ranks
+  while (2 * whole <= static_cast<std::int64_t>(out.options.ranks)) whole *= 2;
+  out.options.capacity = (longest + whole - 1) / whole + static_cast<std::int64_t>(draw() % 12);
+  out.options.cost_per_pass = static_cast<std::int64_t>(draw() % 50);
+  out.options.layout = draw() % 2 == 0 ? ballast::share_layout::zigzag : ballast::share_layout::contiguous;
+  return out;
+}
 
 struct trained {
   numbers gradient;         // the mean over the ranks

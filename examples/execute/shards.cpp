@@ -19,28 +19,6 @@ using namespace execute;
 
 namespace {
 
-// Nanoseconds, say: a share of the pairs and tokens, and an exchange.
-constexpr auto cost = [](std::int64_t tokens, std::int64_t ranks) {
-  return (tokens * tokens + 20 * tokens) / ranks + (ranks > 1 ? 10 + tokens : 0);
-};
-
-struct drawn_batch {
-  samples data;
-  ballast::sharding_options options;
-};
-drawn_batch draw_batch(std::uint64_t seed, std::size_t vocabulary) {
-  ballast::splitmix64 draw(seed);
-  drawn_batch out{draw_samples(1 + draw() % 12, 24, vocabulary, seed), {}};
-  out.options.ranks = 1 + draw() % 8;
-  auto const longest = *std::max_element(out.data.lengths.begin(), out.data.lengths.end());
-  std::int64_t whole = 1;  // the largest power of two that is not above the ranks
-  while (2 * whole <= static_cast<std::int64_t>(out.options.ranks)) whole *= 2;
-  out.options.capacity = (longest + whole - 1) / whole + static_cast<std::int64_t>(draw() % 12);
-  out.options.cost_per_pass = static_cast<std::int64_t>(draw() % 50);
-  out.options.layout = draw() % 2 == 0 ? ballast::share_layout::zigzag : ballast::share_layout::contiguous;
-  return out;
-}
-
 /// Moves the end of a piece, or exchanges the groups of two, such that tokens are trained twice or see the wrong keys.
 bool spoil(ballast::shards<>& plan, samples const& data, std::uint64_t seed) {
   for (std::size_t i = 0; i < plan.pieces.size(); ++i) {
@@ -91,7 +69,7 @@ int main() {
     auto [data, options] = draw_batch(seed, model.vocabulary);
     for (auto const how : {ballast::execution::independent, ballast::execution::lockstep, ballast::execution::mixed}) {
       options.execution = how;
-      auto plan = ballast::plan_shards(data.lengths, options, cost);
+      auto plan = ballast::plan_shards(data.lengths, options, shard_cost);
       if (plan.status != ballast::status::feasible) continue;
       compare(planned[static_cast<int>(how)], model, p, data, plan, all);
       if (!spoil(plan, data, seed)) continue;
@@ -104,12 +82,12 @@ int main() {
         ++found;
       }
     }
-    if (auto const plan = ballast::lockstep_shards(data.lengths, options, cost); plan.status == ballast::status::feasible)
+    if (auto const plan = ballast::lockstep_shards(data.lengths, options, shard_cost); plan.status == ballast::status::feasible)
       compare(locksteps, model, p, data, plan, all);
     for (auto const how : all) compare_row(rows, model, p, data, static_cast<std::uint32_t>(options.ranks), how);
     if (options.ranks % 2 == 0) {
       ballast::global_schedule_options by{.groups = 2, .group = {.capacity = options.capacity * 2, .ranks = options.ranks / 2}};
-      if (auto const plan = ballast::global_schedule(data.lengths, by, cost); plan.status == ballast::status::feasible)
+      if (auto const plan = ballast::global_schedule(data.lengths, by, shard_cost); plan.status == ballast::status::feasible)
         compare(schedules, model, p, data, plan.shards, all);
     }
   }
