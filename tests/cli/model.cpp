@@ -169,6 +169,26 @@ TEST_CASE("partition: a chain with names that Megatron-LM knows, in words and as
   CHECK(in.shell("\"$B\" partition - --stages 2 --json <f").out == in.ballast("partition f --stages 2 --json").out);
 }
 
+TEST_CASE("partition: a chain of tower, projector and language model, as DeepSpeed and Megatron-LM take its cut", "[cli]") {
+  scratch const in;
+  std::string const head = "name,forward,backward\n", language = "embedding,0,0\nlayer.0,6,0\nlayer.1,6,0\nlayer.2,6,0\nlm_head,1,0\n";
+  in.file("f", head + "patches,1,0\nvision.0,1,0\nprojector,1,0\n" + language);
+  auto const whole = in.ballast("partition f --stages 3").out;
+  CHECK(answer(in.ballast("partition f --stages 3 --json"))["megatron"] == "Et|t|tL");
+  CHECK(whole.find("DeepSpeed:\n  class PlannedStages(PipelineModule):\n") != std::string::npos);
+  CHECK(whole.find("\n          self.parts = [0, 5, 6, 8]\n") != std::string::npos);
+  in.file("f", head + "patches,1,0\nvision.0,8,0\nvision.1,8,0\nprojector,1,0\n" + language);
+  auto const cut = answer(in.ballast("partition f --stages 3 --json"));
+  CHECK(cut["boundaries"] == json({0, 2, 6, 9}));
+  CHECK(cut["megatron"] == "");
+  auto const words = in.ballast("partition f --stages 3").out;
+  CHECK(words.find("Megatron-LM runs towers, projector and embedding in the first stage; the best cut that it has is 20.00 % slower:\n"
+                   "  --pipeline-model-parallel-layout \"E|t*2|tL\"\nDeepSpeed:\n") != std::string::npos);
+  CHECK(words.find("self.parts = [0, 2, 6, 9]\n") != std::string::npos);
+  in.file("f", head + "vision.0,1,0\nvision.1,1,0\n");  // a model of its own
+  CHECK(answer(in.ballast("partition f --stages 2 --json"))["megatron"] == "Et|tL");
+}
+
 TEST_CASE("partition: of the best cuts, the one that moves least, or the most balanced one", "[cli]") {
   scratch const in;
   in.file("f", "name,forward,backward\na,4,0\nb,1,0\nc,1,0\nd,1,0\n");  // 4 is the bottleneck of any cut into three that keeps a alone

@@ -49,6 +49,27 @@ struct partition_arguments {
   return ballast::least_squares_partition(time, {.stages = stages}).partition;
 }
 
+/// The fastest cut for time alone that Megatron-LM has of a chain with towers, and how much slower it is: they are in the first stage.
+[[nodiscard]] std::string towers_first(layer_table const& table, std::vector<ballast::layer_kind> const& kinds, std::uint64_t stages,
+                                       std::int64_t bottleneck) {
+  auto const last = std::find_if(kinds.begin(), kinds.end(), [](auto kind) { return kind > ballast::layer_kind::embedding; });
+  auto const joined = last - kinds.begin() - 1;
+  auto chain = table;
+  auto& first = chain.layers[static_cast<std::size_t>(joined)];
+  for (std::ptrdiff_t i = 0; i < joined; ++i) {
+    first.forward += table.layers[static_cast<std::size_t>(i)].forward;
+    first.backward += table.layers[static_cast<std::size_t>(i)].backward;
+  }
+  chain.layers.erase(chain.layers.begin(), chain.layers.begin() + joined);
+  if (chain.layers.size() < stages) return ".\n";
+  auto cut = cut_for_time(chain, stages);
+  for (std::size_t s = 1; s < cut.boundaries.size(); ++s) cut.boundaries[s] += static_cast<std::uint32_t>(joined);
+  auto const layout = ballast::megatron_layout(std::span<std::uint32_t const>(cut.boundaries), kinds);
+  if (!layout) return ".\n";
+  return formatted("; the best cut that it has is %.2f %% slower:\n  --pipeline-model-parallel-layout \"%s\"\n",
+                   100 * (static_cast<double>(cut.bottleneck.value) / static_cast<double>(bottleneck) - 1), layout->c_str());
+}
+
 /// What stages hold if they keep everything.
 [[nodiscard]] std::vector<ballast::staged_figures> figures_of(std::vector<std::uint32_t> const& cuts, layer_table const& table,
                                                               std::vector<std::uint64_t> const& held, std::string const& name) {
@@ -79,7 +100,7 @@ struct partition_arguments {
 }
 
 [[nodiscard]] std::string in_words(partition_arguments const& arguments, layer_table const& table, stage_plan const& plan,
-                                   std::optional<std::string> const& layout) {
+                                   std::vector<ballast::layer_kind> const& kinds, std::optional<std::string> const& layout) {
   auto const& cut = plan.joint.partition;
   auto text = shown_name(arguments.file) + ": " + counted(table.layers.size(), "layer") + " in " + counted(arguments.stages, "stage") +
               "; the slowest takes " + shown(cut.bottleneck.value, table) + " for a micro-batch, and " +
@@ -98,8 +119,11 @@ struct partition_arguments {
   if (layout) {
     text += "Megatron-LM:\n  --pipeline-model-parallel-layout \"" + *layout + "\"\n";
     if (arguments.memory) text += flags_in_words(plan);
+  } else if (kinds[0] == ballast::layer_kind::tower) {
+    text += towers_in_first_stage +
+            (arguments.memory ? std::string(".\n") : towers_first(table, kinds, arguments.stages, cut.bottleneck.value));
   }
-  return text;
+  return text + deepspeed_in_words(cut.boundaries);
 }
 
 void run(partition_arguments const& arguments) {
@@ -118,7 +142,7 @@ void run(partition_arguments const& arguments) {
   }
   auto const& cut = plan.joint.partition;
   auto const layout = ballast::megatron_layout(std::span<std::uint32_t const>(cut.boundaries), kinds);
-  if (!arguments.json) return write_standard_output(in_words(arguments, table, plan, layout));
+  if (!arguments.json) return write_standard_output(in_words(arguments, table, plan, kinds, layout));
   auto memory = nlohmann::ordered_json::array();
   for (auto const& s : plan.joint.figures)
     if (!held.empty()) memory.push_back(stage_bytes_json(s.memory, table));

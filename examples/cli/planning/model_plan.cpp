@@ -131,7 +131,6 @@ using ballast::recomputation;
 
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
 void add_megatron(planned_model& plan, ballast::training_options const& options, std::uint64_t micro_batches, bool hopper) {
-  if (plan.model.images) return;  // its layouts have no vision layers
   auto const kinds = kinds_of(layer_names(plan.model));
   auto const& cuts = plan.runs.planned.stages.partition.boundaries;
   if (!std::holds_alternative<ballast::zbv_schedule>(options.schedule))  // whose chunks are on other stages than those of a layout
@@ -139,7 +138,7 @@ void add_megatron(planned_model& plan, ballast::training_options const& options,
   if (!plan.layout) return;
   auto const& run = plan.runs.planned;
   auto const stages = run.memory.size();
-  if (plan.model.setting && plan.model.shape) {
+  if (plan.model.setting && plan.model.shape && !plan.model.images) {
     auto by = setting_of(plan.model, options, micro_batches);
     by.boundaries = cuts;
     plan.megatron = ballast::nearest_megatron_recompute(run, *plan.model.shape, by, hopper);
@@ -363,7 +362,9 @@ std::string in_words(planned_model const& plan) {
   for (auto const& sentence : describe(training)) text += sentence + "\n";
   if (plan.layout) text += "Megatron-LM (" + nearest_in_words(plan) + "):\n  " + plan.flags.text + "\n";
   text += without_in_words(plan);
-  return text;
+  if (!plan.model.images) return text;
+  if (!plan.layout) text += towers_in_first_stage + std::string(", and has no such cut.\n");
+  return plan.stage_of.size() == training.memory.size() ? text + deepspeed_in_words(cut.boundaries) : text;
 }
 
 report_model page_of_stages(ballast::training_plan const& training, std::string schedule, std::vector<std::uint64_t> const& stage_of,

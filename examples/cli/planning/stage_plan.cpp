@@ -7,6 +7,7 @@
 #include "report/output.hpp"
 #include "report/words.hpp"
 
+#include <ballast/plan/export/deepspeed.hpp>
 #include <ballast/staging/joint.hpp>
 #include <ballast/staging/shortage.hpp>
 
@@ -23,12 +24,23 @@ std::vector<layer_kind> kinds_of(std::span<std::string const> names) {
     std::string lower(names[i]);
     for (auto& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     auto const has = [&](char const* part) { return lower.find(part) != std::string::npos; };
-    kinds.push_back(i == 0 && has("embed")                                                            ? layer_kind::embedding
+    auto const front = i == 0 || kinds.back() == layer_kind::tower;
+    auto const tower = has("vision") || has("visual") || has("patch") || has("projector") || has("tower") || lower.starts_with("vit");
+    kinds.push_back(front && tower                                                                    ? layer_kind::tower
+                    : front && has("embed")                                                           ? layer_kind::embedding
                     : i + 1 == names.size() && i > 0 && (has("head") || has("loss") || has("output")) ? layer_kind::loss
                     : has("mtp")                                                                      ? layer_kind::prediction
                                                                                                       : layer_kind::decoder);
   }
+  if (!kinds.empty() && kinds.back() == layer_kind::tower) kinds.assign(kinds.size(), layer_kind::decoder);  // a model of its own
   return kinds;
+}
+
+std::string deepspeed_in_words(std::vector<std::uint32_t> const& boundaries) {
+  if (boundaries.size() < 3) return {};
+  std::string text = "DeepSpeed:\n  ";
+  for (auto const c : ballast::deepspeed_stages(std::span<std::uint32_t const>(boundaries))) text += c == '\n' ? "\n  " : std::string(1, c);
+  return text.substr(0, text.size() - 2);
 }
 
 std::vector<std::string> names_of(layer_table const& table) {

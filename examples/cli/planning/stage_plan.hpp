@@ -15,9 +15,13 @@
 
 namespace ballast_cli {
 
-/// What Megatron-LM would call the layers, by their names: embed..., ...mtp..., and a last ...head..., ...loss... or ...output...
+/// What Megatron-LM would call the layers, by their names: ...vision..., ...patch... and the like in front, embed..., ...mtp..., and a last
+/// ...head..., ...loss... or ...output...
 [[nodiscard]] std::vector<ballast::layer_kind> kinds_of(std::span<std::string const> names);
 [[nodiscard]] std::vector<std::string> names_of(layer_table const& table);
+/// The stages as DeepSpeed's class, below its name; nothing for one stage.
+[[nodiscard]] std::string deepspeed_in_words(std::vector<std::uint32_t> const& boundaries);
+inline constexpr auto towers_in_first_stage = "Megatron-LM runs towers, projector and embedding in the first stage";
 
 /// Throws no_plan, beginning with `title`, where there are fewer layers than stages or their chunks.
 void require_layers(std::string const& title, std::size_t layers, std::uint64_t stages, std::uint64_t chunks = 1);

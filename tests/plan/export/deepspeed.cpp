@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/plan/export/deepspeed.hpp>
 
+#include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 
 #include "support/catch.hpp"
 
+#include <cstdint>
+#include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -39,8 +43,29 @@ TEST_CASE("deepspeed_json: every key that the plan depends on, and what the file
   by.model.expert_capacity = 1250;
   CHECK(deepspeed_json(model, by).without ==
         std::vector<std::string>{"sequence parallelism beside tensor parallelism", "context parallelism in a ring", "schedule gpipe",
-                                 "recompute block 2", "the cut, which is the argument `parts` of PipelineModule",
+                                 "recompute block 2",
+                                 "the cut, for which PipelineModule has no argument (deepspeed_stages writes a class that has it)",
                                  "offload optimizer without gradients", "expert capacity 1.250"});
+}
+
+TEST_CASE("deepspeed_stages: the list of a cut is read back") {
+  splitmix64 draw(3);
+  for (int k = 0; k < 200; ++k) {
+    std::vector<std::uint32_t> cut{0};
+    for (auto stages = 1 + draw() % 9; cut.size() <= stages;) cut.push_back(cut.back() + static_cast<std::uint32_t>(1 + draw() % 30));
+    auto const text = deepspeed_stages(std::span<std::uint32_t const>(cut));
+    std::istringstream list(text.substr(text.find('[') + 1));
+    std::vector<std::uint32_t> read;
+    for (std::uint32_t part = 0; list >> part; list.ignore()) read.push_back(part);  // "]" ends it
+    CHECK(read == cut);
+  }
+  std::vector<std::uint32_t> const published{0, 49, 66, 82, 101};
+  CHECK(deepspeed_stages(std::span<std::uint32_t const>(published)) == R"(class PlannedStages(PipelineModule):
+    def _partition_layers(self, method=None):
+        self.parts = [0, 49, 66, 82, 101]
+        stage = self._topo.get_coord(self.global_rank).pipe
+        self._set_bounds(start=self.parts[stage], stop=self.parts[stage + 1])
+)");
 }
 
 }  // namespace test_plan_export_deepspeed

@@ -27,7 +27,7 @@ using namespace ballast;
 
 std::vector<layer_kind> kinds_of(std::string const& letters) {
   std::vector<layer_kind> out;
-  for (auto const c : letters) out.push_back(static_cast<layer_kind>(std::string("EtmL").find(c)));
+  for (auto const c : letters) out.push_back(static_cast<layer_kind>(std::string("vEtmL").find(c)));
   return out;
 }
 std::optional<std::string> layout(std::vector<std::uint32_t> const& boundaries, std::string const& letters) {
@@ -68,6 +68,31 @@ TEST_CASE("megatron_layout: the published string comes out of its boundaries") {
   CHECK(layout({0, 1, 1, 3}, "EtL") == "E||tL");
   CHECK(layout({0, 2, 4}, "tttt") == "Et*2|t*2L");  // the embedding and the loss that a chain lacks
   CHECK(layout({0, 3, 5}, "tttmm") == "Et*3|m*2L");
+}
+
+/// The layers in front of each stage, as Megatron-LM counts them: towers and embedding are of the first stage.
+std::vector<std::uint32_t> read_back(std::string const& text, std::uint32_t towers) {
+  std::vector<std::uint32_t> out{0};
+  auto layers = towers;
+  for (auto const c : unrolled(text) + "|") c == '|' ? out.push_back(layers) : static_cast<void>(++layers);
+  return out;
+}
+
+TEST_CASE("megatron_layout: a cut of tower, projector and language model is read back, or towers leave the first stage") {
+  std::string const letters = "vvvvEtttttL";
+  std::vector<std::uint32_t> cut{0, 0, 0, 0, 11};
+  for (cut[1] = 0; cut[1] <= 11; ++cut[1])
+    for (cut[2] = cut[1]; cut[2] <= 11; ++cut[2])
+      for (cut[3] = cut[2]; cut[3] <= 11; ++cut[3]) {
+        CAPTURE(cut);
+        auto const text = layout(cut, letters);
+        REQUIRE(text.has_value() == (cut[1] >= 5));
+        if (text) CHECK(read_back(*text, 4) == cut);
+      }
+  CHECK(layout({0, 49, 66, 82, 98}, std::string(47, 'v') + "E" + std::string(48, 't') + "tL") == "Et|t*17|t*16|t*15L");
+  CHECK(layout({0, 2, 4}, "vvtt") == "E|t*2L");
+  CHECK(layout({0, 1, 4}, "vvtt") == std::nullopt);
+  CHECK(layout({0, 2, 4}, "tvtt") == std::nullopt);
 }
 
 TEST_CASE("megatron_layout: every cut can be read back") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/cost/communication.hpp>
@@ -14,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +23,7 @@
 #include <vector>
 
 /// @file
-/// @brief `deepspeed_json`: a training setting as the file of DeepSpeed.
+/// @brief `deepspeed_json` and `deepspeed_stages`: a training setting as the file of DeepSpeed, and a cut as its class.
 ///
 /// The keys are those of deepspeedai/DeepSpeed edaa7221. They were compared with the list of keys there; the file was not run there.
 
@@ -29,7 +31,8 @@ namespace ballast::inline v0_2 {
 
 /// @brief Writes a training setting as the JSON file of DeepSpeed: every key that the plan depends on.
 ///
-/// DeepSpeed takes the cut and the recomputation in code, not from the file: pass `parts` and checkpoint layers as the plan says.
+/// DeepSpeed takes the cut and the recomputation in code, not from the file: `deepspeed_stages` writes the cut; checkpoint layers as the
+/// plan says.
 ///
 /// @param model  the shape
 /// @param by     the setting
@@ -62,7 +65,7 @@ template <class = when_called>
     if (!std::holds_alternative<one_f_one_b_schedule>(by.pipeline.schedule)) lack(detail::schedule_in_words(by.pipeline.schedule));
     if (again && !units) lack("recompute " + detail::recompute_in_words(by.recompute));
     if (spread.zero > 1) lack(sentence("ZeRO stage ", spread.zero, " with a pipeline"));
-    lack("the cut, which is the argument `parts` of PipelineModule");
+    lack("the cut, for which PipelineModule has no argument (deepspeed_stages writes a class that has it)");
   } else if (again) {
     lack("recompute " + detail::recompute_in_words(by.recompute));
   }
@@ -91,6 +94,24 @@ template <class = when_called>
   if (m.expert_capacity > 0) lack("expert capacity " + detail::thousandths_in_words(m.expert_capacity));
   if (m.language.what != trained::all) lack(detail::trained_in_words(m.language));
   return out;
+}
+
+/// @brief Writes stages as Python for DeepSpeed: a `PipelineModule` whose `parts` they are.
+///
+/// Its argument `partition_method` cuts by number, by parameters or by the type of layers, and takes no list.
+///
+/// @tparam Index  type of the boundaries
+/// @param boundaries  stages + 1 entries from 0 to the number of entries in `layers`, the list that the class is made with
+/// @return the class
+/// @par Source
+/// deepspeedai/DeepSpeed, deepspeed/runtime/pipe/module.py, at edaa7221.
+template <index_type Index>
+[[nodiscard]] std::string deepspeed_stages(std::span<Index const> boundaries) {
+  std::string parts;
+  for (auto const b : boundaries) parts += (parts.empty() ? "" : ", ") + std::to_string(b);
+  return "class PlannedStages(PipelineModule):\n    def _partition_layers(self, method=None):\n        self.parts = [" + parts +
+         "]\n        stage = self._topo.get_coord(self.global_rank).pipe\n"
+         "        self._set_bounds(start=self.parts[stage], stop=self.parts[stage + 1])\n";
 }
 
 }  // namespace ballast::inline v0_2

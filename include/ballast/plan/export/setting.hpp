@@ -31,13 +31,13 @@
 /// @brief Exports plans of stages to Megatron-LM: its layout string, and the recompute flags that come closest to a plan; `setting_of`, the
 /// setting of a planned training.
 ///
-/// Complete settings are written by plan/export/flags.hpp and plan/export/deepspeed.hpp. The boundaries of a plan are what DeepSpeed's
-/// `PipelineModule` stores as `parts`.
+/// Complete settings are written by plan/export/flags.hpp and plan/export/deepspeed.hpp, which has stages for DeepSpeed, too.
 
 namespace ballast::inline v0_2 {
 
 /// @brief The kind of a layer in Megatron-LM's layout string.
 enum class layer_kind : std::uint8_t {
+  tower,       ///< no letter: a layer of a vision tower or its projector, in front of all others
   embedding,   ///< letter E: the embedding, first
   decoder,     ///< letter t: a transformer layer
   prediction,  ///< letter m: a layer of multi-token prediction, after all decoder layers
@@ -46,13 +46,14 @@ enum class layer_kind : std::uint8_t {
 
 /// @brief Returns the value of `--pipeline-model-parallel-layout`, such as `Et*5|t*5|t*3mL`.
 ///
-/// Megatron-LM always has an embedding and a loss. If the chain lacks one, the string gets it in the first or last stage, as required.
+/// Megatron-LM always has an embedding and a loss. If the chain lacks one, the string gets it in the first or last stage, as required. It
+/// runs towers, and then the embedding, in the first stage.
 ///
 /// @tparam Index  type of the boundaries
 /// @param boundaries  stages + 1 entries from 0 to the number of layers, never decreasing; interleaved chunks in the order of the model
 /// @param kinds       kind of each layer
-/// @return the string, or nothing if Megatron-LM has no such layout: kinds in another order, two embeddings or losses, or prediction layers
-///         in more than one stage
+/// @return the string, or nothing if Megatron-LM has no such layout: kinds in another order, two embeddings or losses, prediction layers in
+///         more than one stage, or towers of which, with the embedding behind them, not all are in the first stage
 /// @throws invalid_input if the boundaries do not rise from 0 to the number of kinds
 /// @par Complexity
 /// O(layers + stages).
@@ -67,16 +68,18 @@ template <index_type Index>
           [&] { return sentence("boundaries must rise from 0 to the number of layers, ", kinds.size()); });
   auto const count = [&](layer_kind kind) { return std::count(kinds.begin(), kinds.end(), kind); };
   if (!std::is_sorted(kinds.begin(), kinds.end()) || count(layer_kind::embedding) > 1 || count(layer_kind::loss) > 1) return std::nullopt;
+  auto const towers = static_cast<std::size_t>(count(layer_kind::tower));
+  if (towers > 0 && boundaries[1] < towers + static_cast<std::size_t>(count(layer_kind::embedding))) return std::nullopt;
   std::string out = count(layer_kind::embedding) == 0 ? "E" : "";
   auto predicts = false;
   for (std::size_t s = 0; s + 1 < boundaries.size(); ++s) {
     if (s > 0) out += '|';
-    for (auto i = static_cast<std::size_t>(boundaries[s]), end = static_cast<std::size_t>(boundaries[s + 1]); i < end;) {
+    for (auto i = s == 0 ? towers : static_cast<std::size_t>(boundaries[s]), end = static_cast<std::size_t>(boundaries[s + 1]); i < end;) {
       auto const kind = kinds[i];
       auto const first = i;
       if (kind == layer_kind::prediction && std::exchange(predicts, true)) return std::nullopt;
       while (i < end && kinds[i] == kind) ++i;
-      out += std::string("EtmL")[static_cast<std::size_t>(kind)];
+      out += std::string(" EtmL")[static_cast<std::size_t>(kind)];
       if (i - first > 1) out += "*" + std::to_string(i - first);
     }
   }
