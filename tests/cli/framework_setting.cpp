@@ -88,7 +88,9 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
         }
         if (by.model.spread.tensor * by.model.spread.data % (by.model.expert * by.model.experts().expert_tensor) != 0) continue;
         auto const exported = framework.write(model, by);
-        auto const cut_lost = exported.without == std::vector<std::string>{"the cut, for which PipelineModule has no argument (deepspeed_stages writes a class that has it)"};
+        auto const cut_lost =
+            exported.without ==
+            std::vector<std::string>{"the cut, for which PipelineModule has no argument (deepspeed_stages writes a class that has it)"};
         if (!exported.without.empty() && !cut_lost) continue;
         CAPTURE(framework.name, model_name, seed, exported.text);
         auto back = read(framework.before + exported.text, framework.name, {.model = model, .gpus = by.gpus(), .sequence = by.sequence});
