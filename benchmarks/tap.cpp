@@ -39,13 +39,14 @@ std::vector<layout_operator> deeper(char const* name, std::int64_t layers) {
   auto model = transformer_preset(name);
   model.layers = 1;
   auto const one = tap::operators_of(model, 4096);
+  auto const behind = one.size() - 3;  // norm, head and loss
   std::vector<layout_operator> out{one[0]};
   for (std::int64_t l = 0; l < layers; ++l)
-    for (std::size_t v = 1; v < 8; ++v) {
+    for (std::size_t v = 1; v < behind; ++v) {
       out.push_back(one[v]);
       out.back().name = "layers." + std::to_string(l) + one[v].name.substr(8);
     }
-  out.insert(out.end(), one.begin() + 8, one.end());
+  out.insert(out.end(), one.begin() + static_cast<std::ptrdiff_t>(behind), one.end());
   return out;
 }
 

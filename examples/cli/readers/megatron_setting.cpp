@@ -130,16 +130,16 @@ class megatron_importer {
       auto const type = in_.one_of(key, {"fp32", "bf16", "fp16", "fp8"});
       return type == "fp32" ? 4 : type == "fp8" ? 1 : 2;
     };
-    std::vector<std::string_view> const of_model{"auto", "fp32", "bf16", "fp16"};  // "auto" is the format of the model
+    std::vector<std::string_view> const state_formats{"auto", "fp32", "bf16", "fp16"};  // "auto" is the format of the model
     auto const of_fsdp = [&](char const* key) {
-      auto const format = in_.one_of_or(key, "auto", of_model);
+      auto const format = in_.one_of_or(key, "auto", state_formats);
       return format == "auto" ? 0 : format == "fp32" ? 4 : 2;
     };
     auto const fsdp_gradient = of_fsdp("megatron_fsdp_main_grads_dtype"), fsdp_parameter = of_fsdp("megatron_fsdp_main_params_dtype");
     auto const main_gradient = fsdp_gradient > 0 ? fsdp_gradient : bytes("main_grads_dtype"),
                main_parameter = fsdp_parameter > 0 ? fsdp_parameter : bytes("main_params_dtype"), first = bytes("exp_avg_dtype"),
                second = bytes("exp_avg_sq_dtype");
-    require_words("megatron_fsdp_grad_comm_dtype", of_model);
+    require_words("megatron_fsdp_grad_comm_dtype", state_formats);
     // Megatron-LM turns this flag on for bf16 alone
     auto const in_floats = in_.flag("accumulate_allreduce_grads_in_fp32"), fp16_gradient = !halves && !in_floats;
     auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2 || fp16_gradient;
