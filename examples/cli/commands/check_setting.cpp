@@ -75,10 +75,9 @@ namespace {
   return out;
 }
 
-/// With a framework to write for, many of the fastest settings: not all can be said there.
-[[nodiscard]] judged_setting judge_file(check_arguments const& arguments, framework_format const* write,
+/// The `keep` fastest settings. With a framework to write for, several: not all can be said there.
+[[nodiscard]] judged_setting judge_file(check_arguments const& arguments, framework_format const* write, std::size_t keep,
                                         std::optional<written_space>& space) {
-  auto const keep = write == nullptr ? std::size_t{1} : std::size_t{256};
   auto const& file = arguments.input.files.front();
   auto const name = shown_name(file);
   auto const finished = [&](judged_setting out) {
@@ -141,6 +140,16 @@ namespace {
   return finished(judge(std::move(given), arguments.on, data.steps, packs, keep, as));
 }
 
+/// How many of the fastest settings are planned in full and tried in a file: most often one of a few can be said.
+constexpr std::size_t few_settings = 12, many_settings = 256;
+
+[[nodiscard]] written_setting written_best(framework_format const& format, judged_setting const& judged, written_space const& space) {
+  std::vector<ballast::training_setting> ranked;
+  for (auto const& one : judged.best.ranked) ranked.push_back(setting_of(one.plan, judged.given.model, one.setting));
+  if (ranked.empty()) throw no_plan(judged.file + ": no setting fits the memory, so none is written");
+  return write_best(format, judged.given, space, ranked);
+}
+
 }  // namespace
 
 void check_setting(check_arguments const& arguments) {
@@ -149,17 +158,20 @@ void check_setting(check_arguments const& arguments) {
   auto const* const format = arguments.write.empty() ? nullptr : &framework_named("--write", arguments.write);
   if (format != nullptr) require_written(*format);
   std::optional<written_space> space;
-  auto const judged = judge_file(arguments, format, space);
-  if (!arguments.report.empty()) replace_file(arguments.report, render_report(on_page(judged, arguments.command_line)));
+  auto const& files = arguments.input.files;
+  auto const once = std::find(files.begin(), files.end(), "-") != files.end();  // standard input is read once
+  auto judged = judge_file(arguments, format, format == nullptr ? 1 : once ? many_settings : few_settings, space);
   std::optional<written_setting> written;
   if (format != nullptr) {
-    std::vector<ballast::training_setting> ranked;
-    for (auto const& one : judged.best.ranked) ranked.push_back(setting_of(one.plan, judged.given.model, one.setting));
-    if (ranked.empty()) throw no_plan(judged.file + ": no setting fits the memory, so none is written");
-    written = write_best(*format, judged.given, *space, ranked);
+    written = written_best(*format, judged, *space);
+    if (!written->fastest && judged.best.ranked.size() == few_settings) {
+      judged = judge_file(arguments, format, many_settings, space);
+      written = written_best(*format, judged, *space);
+    }
     for (auto const& lost : written->not_said)
       (void)std::fprintf(stderr, "Not said by %s: %s.\n", std::string(format->name).c_str(), lost.c_str());
   }
+  if (!arguments.report.empty()) replace_file(arguments.report, render_report(on_page(judged, arguments.command_line)));
   if (arguments.json) {
     auto json = to_json(judged);
     if (written) json["written"] = {{"framework", format->name}, {"text", written->text}, {"not_said", written->not_said}};

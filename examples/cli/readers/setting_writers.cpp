@@ -212,11 +212,12 @@ struct attempt {
   written_setting written;
   std::optional<imported_setting> back;
   std::vector<std::string> before;  ///< what is not said, whatever the framework of `back` counts
+  static constexpr std::size_t unusable = 1000;
 
   /// How little of the setting is in the file: a file that cannot be read, or needs more memory than there is, is worst.
   [[nodiscard]] std::size_t lost(std::int64_t memory) const {
     auto const fits = back && most_memory(*back) <= memory;
-    return written.not_said.size() + (fits ? 0 : 1000);
+    return written.not_said.size() + (fits ? 0 : unusable);
   }
 };
 
@@ -419,6 +420,7 @@ written_setting write_best(framework_format const& to, imported_setting const& o
     if (best && made.written.not_said.size() >= least) continue;
     auto const lost = made.lost(memory);
     if (best && lost >= least) continue;
+    made.written.fastest = !best && lost < attempt::unusable;
     best = std::move(made);
     least = lost;
     if (lost == 0) break;

@@ -78,7 +78,7 @@ class operator_writer {
     auto const ffn = experts ? m_.expert_ffn : m_.ffn;
     auto const matrices = h * (q + k + values) + o * h + each * h * ffn * (experts ? m_.experts : 1) + (experts ? h * m_.experts : 0);
     auto const vectors = layer_parameters(m_, l) - matrices;  // norms and biases: all but one norm are counted with the first norm
-    auto const second = std::min(vectors, last_norm());
+    auto const second = (std::min)(vectors, last_norm());
     auto const flops = layer_flops(m_, l);
     add_norm(at + "attention_norm", vectors - second, h).opens = true;
     out_.push_back({.name = at + "qkv",
