@@ -368,7 +368,7 @@ written_space space_of(framework_format const& to, imported_setting const& of) {
   require_same_task(to, of, first);
   auto const& back = first.back;
   out.other = back && back->setting.model.framework != of.setting.model.framework;
-  if (out.other) take_framework(*back, out.of);
+  if (back) take_framework(*back, out.of);
   auto const keeps = [&](ballast::parallelism const& spread, std::uint64_t stages, std::int64_t expert) {
     auto probe = out.of;
     auto& by = probe.setting;
