@@ -69,8 +69,9 @@ namespace {
   for (auto const* const format : framework_formats())
     if (format->name == given.framework && format->write != nullptr) {
       out = space_of(*format, plain);
-      if (out->other) return std::nullopt;
+      if (out->of.setting.model.framework != given.setting.model.framework) return std::nullopt;
       out->of = given;
+      out->other = false;
       break;
     }
   return out;
@@ -165,7 +166,7 @@ void check_setting(check_arguments const& arguments) {
   std::optional<written_setting> written;
   if (format != nullptr) {
     written = written_best(*format, judged, *space);
-    if (!written->fastest && judged.best.ranked.size() == few_settings) {
+    if (!written->settled && judged.best.ranked.size() == few_settings) {
       judged = judge_file(arguments, format, many_settings, space);
       written = written_best(*format, judged, *space);
     }

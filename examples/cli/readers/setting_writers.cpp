@@ -367,8 +367,9 @@ written_space space_of(framework_format const& to, imported_setting const& of) {
   auto const first = best_attempt(to, of);
   require_same_task(to, of, first);
   auto const& back = first.back;
-  out.other = back && back->setting.model.framework != of.setting.model.framework;
   if (back) take_framework(*back, out.of);
+  auto const &own = of.setting.model, &theirs = out.of.setting.model;
+  out.other = own.framework != theirs.framework || own.kernels != theirs.kernels || own.optimizer != theirs.optimizer;
   auto const keeps = [&](ballast::parallelism const& spread, std::uint64_t stages, std::int64_t expert) {
     auto probe = out.of;
     auto& by = probe.setting;
@@ -413,14 +414,15 @@ written_setting write_best(framework_format const& to, imported_setting const& o
   auto one = space.of;
   auto const memory = settings.front().pipeline.memory;
   std::optional<attempt> best;
-  std::size_t least = 0;
+  std::size_t least = 0, tried = 0;
   for (auto const& setting : all) {
+    ++tried;
     one.setting = setting;
     auto made = best_attempt(to, one);
     if (best && made.written.not_said.size() >= least) continue;
     auto const lost = made.lost(memory);
     if (best && lost >= least) continue;
-    made.written.fastest = !best && lost < attempt::unusable;
+    made.written.settled = lost == 0 ? tried <= settings.size() : tried == 1 && lost < attempt::unusable;
     best = std::move(made);
     least = lost;
     if (lost == 0) break;

@@ -19,7 +19,7 @@ namespace ballast_cli {
 struct written_setting {
   std::string text;                   ///< what it does not say is in comments, but in JSON
   std::vector<std::string> not_said;  ///< what of the setting reads otherwise in the file; empty: nothing
-  bool fastest = false;               ///< of `write_best`: whether it is the first of the settings
+  bool settled = false;               ///< of `write_best`: whether slower settings could not change it
 };
 
 /// Writes `of` for a framework. Throws bad_input if its files are only read, or if it has no training of this kind.
