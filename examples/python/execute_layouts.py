@@ -140,7 +140,7 @@ class Step:
 
     def embedded(self, tokens, w, weight):
         if weight["reads"] in SPLIT:
-            tokens = tokens.chunk(self.mesh.size(), "batch sequence".split().index(weight["reads"]))[self.mesh.get_rank()]
+            tokens = tokens.chunk(self.mesh.size(), PLACES[weight["reads"]].dim)[self.mesh.get_rank()]
         if weight["layout"] != "vocabulary":
             return w[tokens]
         first = self.mesh.get_rank() * len(w)
@@ -168,5 +168,5 @@ class Step:
             first = self.mesh.get_rank() * logits.shape[-1]
             return SplitLoss.apply(logits, targets, first, self.mesh.get_group()) / count
         if reads in SPLIT:
-            targets = targets.chunk(self.mesh.size(), "batch sequence".split().index(reads))[self.mesh.get_rank()]
+            targets = targets.chunk(self.mesh.size(), PLACES[reads].dim)[self.mesh.get_rank()]
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum") / count

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace test_methods_tap_operators {
@@ -32,6 +33,27 @@ TEST_CASE("tap::operators_of: all parameters and all FLOPs of a model") {
         "tap: models with kv_rank (latent attention) are not supported");
   CHECK(ballast_test::refusal([] { return tap::operators_of(transformer_preset("llama-3.1-8b"), 0); }) ==
         "length = 0 must be in [1, 2^28]");
+}
+
+TEST_CASE("tap::operators_of: what an executed layout showed") {
+  auto const model = transformer_preset("llama-3.1-8b");
+  auto const operators = tap::operators_of(model, 4096);
+  auto const named = [&](char const* name) {
+    return *std::find_if(operators.begin(), operators.end(), [&](auto const& o) { return o.name == name; });
+  };
+  // Sums of terms are made before gate and up are multiplied: no operator but one of matrices works on terms.
+  auto const product = named("layers.0.activation");
+  CHECK(product.rule == layout_rule::any);
+  CHECK((product.width == 2 * model.ffn && product.makes == model.ffn && product.units == model.ffn));
+  CHECK(named("layers.0.up").kept + product.kept + named("layers.0.down").kept == model.hidden + 3 * model.ffn);
+  // A part of attention has whole heads of keys.
+  CHECK(named("layers.0.attention").units == model.kv_heads);
+  // Each norm holds its own weights, whose gradients are exchanged as it is laid out.
+  for (auto const* const norm : {"layers.0.attention_norm", "layers.0.ffn_norm", "norm"}) {
+    CAPTURE(norm);
+    REQUIRE(named(norm).weights.size() == 1);
+    CHECK(named(norm).weights[0].in * named(norm).weights[0].out == model.hidden);
+  }
 }
 
 }  // namespace test_methods_tap_operators

@@ -19,21 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples" / "python"
 from execute_graph import Step  # noqa: E402
 from export_graph import write_graph  # noqa: E402
 
-
-class Transformer(torch.nn.Module):
-    def __init__(self, layers, width):
-        super().__init__()
-        self.embedding = torch.nn.Embedding(100, width)
-        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True}
-        self.layers = torch.nn.ModuleList(
-            torch.nn.TransformerEncoderLayer(width, 4, 4 * width, **options) for _ in range(layers)
-        )
-
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        for layer in self.layers:
-            x = layer(x)
-        return x @ self.embedding.weight.T  # the same weight twice
+from small_models import Transformer  # noqa: E402
 
 
 def loss_of(output, following):

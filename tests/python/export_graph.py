@@ -14,6 +14,8 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples" / "python"))
 from export_graph import training_step, write_graph  # noqa: E402
 
+from small_models import Transformer  # noqa: E402
+
 
 class ConvBlock(torch.nn.Module):
     def __init__(self):
@@ -26,22 +28,6 @@ class ConvBlock(torch.nn.Module):
     def forward(self, x):
         both = torch.cat([self.one(x), self.two(x)], dim=1)
         return self.head(torch.nn.functional.max_pool2d(both, 2).mean(dim=(2, 3)))
-
-
-class Transformer(torch.nn.Module):
-    def __init__(self, layers, width):
-        super().__init__()
-        self.embedding = torch.nn.Embedding(100, width)
-        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True}
-        self.layers = torch.nn.ModuleList(
-            torch.nn.TransformerEncoderLayer(width, 4, 4 * width, **options) for _ in range(layers)
-        )
-
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        for layer in self.layers:
-            x = layer(x)
-        return x @ self.embedding.weight.T  # the same weight twice
 
 
 def peak_of(graph, order):
