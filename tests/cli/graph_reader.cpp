@@ -109,7 +109,8 @@ TEST_CASE("graph: a file that cannot be read is refused, naming the place", "[cl
            "operators[1] (step): inputs[0]: there is no tensor -1; tensors[] lists the names, and indices count from 0");
   replaced("[1, \"y\"]", "3", "operators[1] (step): inputs: expected a list of tensors, not 3");
   replaced("\"update\"", "3", "operators[1] (step): kind: 3 is not one of forward, backward, update");
-  replaced("\"time\": 3", "\"time\": \"3\"", "operators[0] (mul): time: \"3\" is not a whole number from 0 to 2^62-1");
+  replaced("\"time\": 3", "\"time\": \"3\"",
+           "operators[0] (mul): time: \"3\" is not a whole number from 0 to 2^62-1; for a polynomial, give --dimensions");
   // What only the graph as a whole shows:
   replaced(
       "[1, \"y\"]", "[1, \"w2\"]",

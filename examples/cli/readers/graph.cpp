@@ -2,6 +2,7 @@
 #include "readers/graph.hpp"
 
 #include "errors.hpp"
+#include "readers/dimensions.hpp"
 #include "readers/json_document.hpp"
 
 #include <ballast/graph/check.hpp>
@@ -15,6 +16,7 @@
 #include <initializer_list>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,6 +24,9 @@
 namespace ballast_cli {
 
 namespace {
+
+using ballast::symbolic;
+using range_list = std::span<ballast::dimension const>;
 
 constexpr std::array<std::pair<std::string_view, ballast::operator_kind>, 3> operator_words{{{"forward", ballast::operator_kind::forward},
                                                                                              {"backward", ballast::operator_kind::backward},
@@ -76,13 +81,18 @@ class graph_entry {
       fail("the key name is missing, or not a text; every operator and tensor has a name");
     return name_ = at->get_ref<std::string const&>();
   }
-  [[nodiscard]] std::int64_t number(char const* key, bool needed) const {
+  /// A whole number, or a polynomial if the graph has dimensions.
+  template <class Number>
+  [[nodiscard]] Number number(char const* key, bool needed, [[maybe_unused]] range_list dimensions) const {
     auto const at = value_.find(key);
     if (at == value_.end() && !needed) return 0;
     if (at == value_.end()) fail(std::string("the key ") + key + " is missing");
+    if constexpr (std::is_same_v<Number, symbolic>)
+      if (at->is_string()) return polynomial(key, at->get_ref<std::string const&>(), dimensions);
     constexpr auto most = (std::uint64_t{1} << 62) - 1;
     if (!at->is_number_unsigned() || at->get<std::uint64_t>() > most)
-      fail(std::string(key) + ": " + shown_value(*at) + " is not a whole number from 0 to 2^62-1");
+      fail(std::string(key) + ": " + shown_value(*at) + " is not a whole number from 0 to 2^62-1" +
+           (at->is_string() ? "; for a polynomial, give --dimensions" : ""));
     return static_cast<std::int64_t>(at->get<std::uint64_t>());
   }
   [[nodiscard]] bool flag(char const* key, bool otherwise) const {
@@ -116,6 +126,14 @@ class graph_entry {
   }
 
  private:
+  [[nodiscard]] symbolic polynomial(char const* key, std::string const& text, range_list dimensions) const try {
+    auto out = read_polynomial(text, dimensions);
+    if (out.bounds(dimensions).low < 0) throw bad_input(printable(text) + ": may be negative within --dimensions");
+    return out;
+  } catch (bad_input const& e) {
+    fail(std::string(key) + ": " + e.what());
+  }
+
   nlohmann::json const& value_;
   std::string const& file_;
   char const* list_;
@@ -123,9 +141,11 @@ class graph_entry {
   std::string name_;
 };
 
+template <class Number>
 class graph_reader {
  public:
-  graph_reader(nlohmann::json const& document, std::string const& name) : document_(document), file_(name) {
+  graph_reader(nlohmann::json const& document, std::string const& name, range_list dimensions = {})
+      : document_(document), file_(name), dimensions_(dimensions) {
     if (document.is_discarded()) throw bad_input(file_ + ": not JSON");
     if (!document.is_object()) throw bad_input(file_ + ": expected an object with the lists operators and tensors");
     for (auto const* const key : {"operators", "tensors"})
@@ -134,7 +154,7 @@ class graph_reader {
       if (key != "operators" && key != "tensors")
         throw bad_input(file_ + ": the key " + printable(key) + " is not known; there are operators and tensors");
   }
-  [[nodiscard]] ballast::graph read() {
+  [[nodiscard]] ballast::basic_graph<Number> read() {
     auto const& tensors = document_["tensors"];
     auto const& operators = document_["operators"];
     if (operators.empty()) throw bad_input(file_ + ": there are no operators in it");
@@ -150,11 +170,11 @@ class graph_reader {
   static constexpr std::size_t most_entries = (std::numeric_limits<std::int32_t>::max)();
 
   void read_tensor(graph_entry entry) {
-    ballast::graph_tensor<> t;
+    ballast::graph_tensor<Number> t;
     t.name = entry.name();
     if (tensor_names_.add(t.name) != out_.tensors.size()) entry.fail("another tensor has this name");
     entry.require_only({"name", "bytes", "kind", "kept", "view_of", "in_place_of"});
-    t.bytes = entry.number("bytes", true);
+    t.bytes = entry.template number<Number>("bytes", true, dimensions_);
     t.kind = entry.word("kind", tensor_words);
     t.kept = entry.flag("kept", t.kind == ballast::tensor_kind::parameter || t.kind == ballast::tensor_kind::state);
     out_.add(std::move(t));
@@ -171,13 +191,13 @@ class graph_reader {
     t.in_place = place != nullptr;
   }
   void read_operator(graph_entry entry) {
-    ballast::graph_operator<> o;
+    ballast::graph_operator<Number> o;
     o.name = entry.name();
     if (operator_names_.add(o.name) != out_.size()) entry.fail("another operator has this name");
     entry.require_only({"name", "kind", "time", "workspace", "inputs", "outputs"});
     o.kind = entry.word("kind", operator_words);
-    o.time = entry.number("time", false);
-    o.workspace = entry.number("workspace", false);
+    o.time = entry.template number<Number>("time", false, dimensions_);
+    o.workspace = entry.template number<Number>("workspace", false, dimensions_);
     auto reads = tensors_of(entry, "inputs");
     read_by_.resize(out_.tensors.size());
     std::erase_if(reads, [&](auto t) { return std::exchange(read_by_[t], out_.size() + 1) == out_.size() + 1; });
@@ -203,7 +223,8 @@ class graph_reader {
 
   nlohmann::json const& document_;
   std::string const& file_;
-  ballast::graph out_;
+  range_list dimensions_;
+  ballast::basic_graph<Number> out_;
   index_of_names tensor_names_, operator_names_;
   std::vector<std::size_t> read_by_;  // for each tensor, 1 + the last operator that reads it
 };
@@ -219,34 +240,22 @@ template <class Words, class Kind>
   return "  " + entry.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-}  // namespace
-
-std::string_view to_string(ballast::operator_kind kind) noexcept { return word_of(operator_words, kind); }
-std::string_view to_string(ballast::tensor_kind kind) noexcept { return word_of(tensor_words, kind); }
-
-ballast::graph read_graph(std::string_view bytes, std::string const& name) {
-  auto const document = parse_document(bytes, name);
-  return graph_reader(document, name).read();
+void number_names(auto& entries) {
+  index_of_names names;
+  for (std::uint32_t i = 0; i < entries.size(); ++i) {
+    auto const name = entries[i].name;
+    for (int k = 2; names.add(entries[i].name) != i; ++k) entries[i].name = name + " (" + std::to_string(k) + ")";
+  }
 }
 
-void make_names_differ(ballast::graph& graph) {
-  auto const number = [](auto& entries) {
-    index_of_names names;
-    for (std::uint32_t i = 0; i < entries.size(); ++i) {
-      auto const name = entries[i].name;
-      for (int k = 2; names.add(entries[i].name) != i; ++k) entries[i].name = name + " (" + std::to_string(k) + ")";
-    }
-  };
-  number(graph.operators);
-  number(graph.tensors);
-}
-
-std::string graph_json(ballast::graph const& graph) {
+/// The graph as JSON, with numbers as `shown(number)`.
+template <class Number, class Shown>
+[[nodiscard]] std::string json_of(ballast::basic_graph<Number> const& graph, Shown const& shown) {
   std::string out = "{\"operators\": [\n";
   for (std::size_t v = 0; v < graph.size(); ++v) {
     auto const& o = graph.operators[v];
-    nlohmann::ordered_json entry{{"name", o.name}, {"kind", to_string(o.kind)}, {"time", o.time}};
-    if (o.workspace != 0) entry["workspace"] = o.workspace;
+    nlohmann::ordered_json entry{{"name", o.name}, {"kind", to_string(o.kind)}, {"time", shown(o.time)}};
+    if (!(o.workspace == Number{})) entry["workspace"] = shown(o.workspace);
     for (auto const& [key, row] : {std::pair{"inputs", graph.inputs[v]}, {"outputs", graph.outputs[v]}}) {
       auto& list = entry[key] = nlohmann::ordered_json::array();
       for (auto const t : row) list.push_back(graph.tensors[t].name);
@@ -256,12 +265,46 @@ std::string graph_json(ballast::graph const& graph) {
   out += "], \"tensors\": [\n";
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     auto const& t = graph.tensors[i];
-    nlohmann::ordered_json entry{{"name", t.name}, {"bytes", t.bytes}, {"kind", to_string(t.kind)}};
+    nlohmann::ordered_json entry{{"name", t.name}, {"bytes", shown(t.bytes)}, {"kind", to_string(t.kind)}};
     if (t.kept != (t.kind == ballast::tensor_kind::parameter || t.kind == ballast::tensor_kind::state)) entry["kept"] = t.kept;
     if (t.shares != ballast::graph_tensor<>::own) entry[t.in_place ? "in_place_of" : "view_of"] = graph.tensors[t.shares].name;
     out += line_of(entry) + (i + 1 < graph.tensors.size() ? ",\n" : "\n");
   }
   return out + "]}\n";
+}
+
+}  // namespace
+
+std::string_view to_string(ballast::operator_kind kind) noexcept { return word_of(operator_words, kind); }
+std::string_view to_string(ballast::tensor_kind kind) noexcept { return word_of(tensor_words, kind); }
+
+ballast::graph read_graph(std::string_view bytes, std::string const& name) {
+  auto const document = parse_document(bytes, name);
+  return graph_reader<std::int64_t>(document, name).read();
+}
+ballast::basic_graph<symbolic> read_symbolic_graph(std::string_view bytes, std::string const& name, range_list dimensions) {
+  auto const document = parse_document(bytes, name);
+  return graph_reader<symbolic>(document, name, dimensions).read();
+}
+
+void make_names_differ(ballast::graph& graph) {
+  number_names(graph.operators);
+  number_names(graph.tensors);
+}
+void make_names_differ(ballast::basic_graph<symbolic>& graph) {
+  number_names(graph.operators);
+  number_names(graph.tensors);
+}
+
+std::string graph_json(ballast::graph const& graph) {
+  return json_of(graph, [](std::int64_t number) { return number; });
+}
+std::string graph_json(ballast::basic_graph<symbolic> const& graph, range_list dimensions) {
+  return json_of(graph, [&](symbolic const& p) {
+    auto const constant = p.terms().empty() || p.terms().back().powers.empty();  // terms are in order of their powers
+    return constant ? nlohmann::ordered_json(p(std::span<std::int64_t const>{}))
+                    : nlohmann::ordered_json(ballast::to_string(p, dimensions));
+  });
 }
 
 }  // namespace ballast_cli

@@ -26,7 +26,7 @@ struct memory_event {
   /// @brief What is done.
   enum class action : std::uint8_t {
     run,    ///< the operator runs for the first time and makes its outputs
-    rerun,  ///< the operator runs again and makes those of its outputs that are not in memory
+    rerun,  ///< the operator runs again and makes its outputs that are not in memory; who makes all frees the others first
     drop,   ///< the memory is freed
     store,  ///< the memory is copied to the host and freed
     load,   ///< the memory is allocated and copied from the host
