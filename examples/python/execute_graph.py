@@ -69,10 +69,10 @@ class Buffer:
 class Step:
     """A training step: its graph, and what its operators call."""
 
-    def __init__(self, model, inputs, loss, targets=(), unit=1):
+    def __init__(self, model, inputs, loss, targets=(), unit=1, dimensions=None):
         self.model, self.values = model, [*inputs, *targets]
-        self.traced = trace(model, inputs, loss, targets)
-        self.graph, exporter = exported(self.traced, state_bytes=8, unit=unit)
+        self.traced = trace(model, inputs, loss, targets, dimensions)
+        self.graph, exporter = exported(self.traced, 8, unit, dimensions)
         fx, parameters, buffers, trained = self.traced
         self.parameters, self.buffers = parameters, buffers
         output = next(n for n in fx.nodes if n.op == "output").args[0]
@@ -95,8 +95,31 @@ class Step:
             name = self.shares[name]
         return name
 
-    def run(self, plan, in_buffer=False, betas=(0.9, 0.999), lr=1e-3, eps=1e-8):
-        """Executes the order of a plan of `ballast order --json`; the model keeps its weights."""
+    def start(self, values, add):
+        """Calls `add(name, tensor)` for all that is there before the first operator; the model keeps its weights."""
+        held = [*self.model.parameters(), *self.model.buffers(), *values]
+        names = [*self.parameters, *self.buffers, *(f"input {i}" for i in range(len(values)))]
+        for name, tensor in [*zip(names, held), *self.constants.items()]:
+            add(name, tensor.detach().clone())
+        weights = dict(self.model.named_parameters())
+        for p in self.gradient_of:
+            add(f"{p} state", torch.zeros(2, *weights[p].shape))
+
+    @staticmethod
+    def update(weight, gradient, state, betas=(0.9, 0.999), lr=1e-3, eps=1e-8):
+        """A step of Adam in place. As autograd does, it is given a gradient that lies in memory like its weight."""
+        if gradient.stride() != weight.stride():
+            gradient = torch.empty_like(weight).copy_(gradient)
+        numbers = {"beta1": betas[0], "beta2": betas[1], "lr": lr, "eps": eps, "weight_decay": 0.0}
+        lists = [weight], [gradient], [state[0]], [state[1]], [], [torch.tensor(0.0)]
+        adam(*lists, foreach=False, amsgrad=False, maximize=False, **numbers)
+
+    def result(self, env, live):
+        moments = {p: env[f"{p} state"].clone() for p in self.gradient_of}
+        return Result(env[self.loss].clone(), {p: env[p].clone() for p in self.parameters}, moments, live.peak)
+
+    def run(self, plan, in_buffer=False, **adam_numbers):
+        """Executes the order of a plan of `ballast order --json`."""
         order = plan["order"]
         reads, makes, memory = instances(self, order, plan.get("recompute", {}).get("dropped", []))
         last = {}
@@ -117,22 +140,12 @@ class Step:
             env[name] = tensor
             live.add(tensor)
 
-        held = [*self.model.parameters(), *self.model.buffers(), *self.values]
-        names = [*self.parameters, *self.buffers, *(f"input {i}" for i in range(len(self.values)))]
-        for name, tensor in [*zip(names, held), *self.constants.items()]:
-            if memory.get(name) in last:
-                add(name, tensor.detach().clone())
-        for p in self.gradient_of:
-            add(f"{p} state", torch.zeros(2, *env[p].shape))
+        self.start(self.values, lambda name, tensor: add(name, tensor) if memory.get(name) in last else None)
         for s, name in enumerate(order):
             at = reads[s]
             if name.startswith("update "):
                 p = name[len("update ") :]
-                state = env[f"{p} state"]
-                numbers = {"beta1": betas[0], "beta2": betas[1], "lr": lr, "eps": eps, "weight_decay": 0.0}
-                lists = [env[p]], [env[at[self.gradient_of[p]]]], [state[0]], [state[1]], [], [torch.tensor(0.0)]
-                adam(*lists, foreach=False, amsgrad=False, maximize=False, **numbers)
-                del lists, state
+                self.update(env[p], env[at[self.gradient_of[p]]], env[f"{p} state"], **adam_numbers)
             else:
                 node = self.calls[name.removesuffix(" (again)")]
                 args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: env[at[self.tensor_of[n]]])
@@ -143,8 +156,7 @@ class Step:
             live.measure()
             for t in ends.get(s, []):
                 env.pop(t, None)
-        moments = {p: env[f"{p} state"].clone() for p in self.gradient_of}
-        return Result(env[self.loss].clone(), {p: env[p].clone() for p in self.parameters}, moments, live.peak)
+        return self.result(env, live)
 
 
 def instances(step, order, dropped):

@@ -59,13 +59,18 @@ class ExecutedSteps(unittest.TestCase):
         loss = loss_of(model(step.values[0]), step.values[1])
         loss.backward()
         optimizer.step()
-        return loss.detach(), {name: p.detach() for name, p in model.named_parameters()}
+        moments = {
+            name: torch.stack([optimizer.state[p]["exp_avg"], optimizer.state[p]["exp_avg_sq"]])
+            for name, p in model.named_parameters()
+        }
+        return loss.detach(), {name: p.detach() for name, p in model.named_parameters()}, moments
 
     def check_trained(self, step, result):
-        loss, weights = self.trained(step)
+        loss, weights, moments = self.trained(step)
         self.assertTrue(torch.equal(loss, result.loss))
         for name, weight in weights.items():
             self.assertTrue(torch.equal(weight, result.weights[name]), name)
+            self.assertTrue(torch.equal(moments[name], result.moments[name]), name)
 
     def test_an_order_takes_the_planned_bytes_and_trains_as_autograd(self):
         for layers, width, batch, length in ((4, 64, 2, 8), (2, 32, 2, 16), (1, 16, 8, 64)):
@@ -106,7 +111,7 @@ class ExecutedSteps(unittest.TestCase):
     def test_spoilt_plans_are_found(self):
         step = self.step(2, 32, 2, 16, unit=8)
         plan = plan_of(step, "--layout")
-        _, weights = self.trained(step)
+        _, weights, _ = self.trained(step)
 
         other = copy.deepcopy(plan)  # an activation that the backward pass reads, where another tensor is
         offsets = other["layout"]["offsets"]
