@@ -228,14 +228,15 @@ TEST_CASE("order: a batch without a run within the budget says so", "[cli][symbo
 
 TEST_CASE("order: the graph of a model over dimensions", "[cli][symbolic_order]") {
   scratch const in;
-  auto const of = [&](std::string const& what) { return order_figures(in, what + " --values batch=2,length=256"); };
-  auto const made = of("--model qwen2.5-0.5b" + ranges + " --write-graph g.json");
-  auto const read = of("g.json" + ranges);
+  std::string const long_ranges = " --dimensions batch=1..8,length=16..4096";
+  auto const of = [&](std::string const& what) { return order_figures(in, what + " --values batch=2,length=2048"); };
+  auto const made = of("--model qwen2.5-0.5b" + long_ranges + " --write-graph g.json");
+  auto const read = of("g.json" + long_ranges);
   CHECK(read["batches"] == made["batches"]);
-  auto const known = order_figures(in, "--model qwen2.5-0.5b --length 256 --batch 2");
+  auto const known = order_figures(in, "--model qwen2.5-0.5b --length 2048 --batch 2");
   CHECK(made["batches"][0]["alone"]["peak"] == known["peak"]);
   CHECK(made["batches"][0]["peak"] == known["peak"]);
-  auto const half = order_figures(in, "--model qwen2.5-0.5b --batch 2 --dimensions length=16..256 --values length=256");
+  auto const half = order_figures(in, "--model qwen2.5-0.5b --batch 2 --dimensions length=16..4096 --values length=2048");
   CHECK(half["batches"][0]["peak"] == known["peak"]);
 
   auto const refused = [&](std::string const& arguments, std::string const& sentence) {
