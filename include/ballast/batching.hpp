@@ -17,12 +17,9 @@
 #include <ballast/batching/balanced_measures.hpp>
 #include <ballast/batching/bounds.hpp>
 #include <ballast/batching/check.hpp>
-#include <ballast/batching/check_consecutive.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/check_unequal_batch.hpp>
 #include <ballast/batching/coarse_cost.hpp>
-#include <ballast/batching/consecutive_micro_batches.hpp>
-#include <ballast/batching/consecutive_options.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/fault.hpp>
 #include <ballast/batching/micro_batches.hpp>

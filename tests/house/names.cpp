@@ -20,7 +20,7 @@ std::set<std::string> const data{
     "balance/result",
     "balance/unequal_options",
     "balance/workspace",
-    "batching/consecutive_options",
+    "partition/consecutive_options",
     "batching/fault",
     "batching/options",
     "batching/vector_options",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/karmarkar_karp.hpp>
-#include <ballast/batching/consecutive_micro_batches.hpp>
-#include <ballast/batching/consecutive_options.hpp>
+#include <ballast/partition/consecutive_micro_batches.hpp>
+#include <ballast/partition/consecutive_options.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>

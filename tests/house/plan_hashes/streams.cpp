@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/batching/consecutive_micro_batches.hpp>
+#include <ballast/partition/consecutive_micro_batches.hpp>
 #include <ballast/streams/outlier_stream.hpp>
 
 #include "results.hpp"

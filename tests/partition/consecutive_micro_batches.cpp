@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/batching/check_consecutive.hpp>
-#include <ballast/batching/consecutive_micro_batches.hpp>
+#include <ballast/partition/check_consecutive.hpp>
+#include <ballast/partition/consecutive_micro_batches.hpp>
 #include <ballast/core/random.hpp>
 
 #include "support/catch.hpp"
@@ -16,7 +16,7 @@
 #include <numeric>
 #include <vector>
 
-namespace test_batching_consecutive_micro_batches {
+namespace test_partition_consecutive_micro_batches {
 
 using namespace ballast_test;
 using ballast::consecutive_options;
@@ -76,7 +76,7 @@ std::vector<std::int64_t> descending(std::size_t n, std::int64_t longest, ballas
   return out;
 }
 
-TEST_CASE("consecutive_micro_batches: optimal among all cuts of up to 12 samples", "[batching][consecutive_micro_batches]") {
+TEST_CASE("consecutive_micro_batches: optimal among all cuts of up to 12 samples", "[partition][consecutive_micro_batches]") {
   ballast::splitmix64 draw(5);
   int with_queue = 0, without = 0, impossible = 0;
   for (int round = 0; round < 1500; round += round_step) {
@@ -146,7 +146,7 @@ std::int64_t every_candidate(std::size_t n, consecutive_options const& o, span_f
   return best;
 }
 
-TEST_CASE("consecutive_micro_batches: equal to all candidates, one by one, with few programs", "[batching][consecutive_micro_batches]") {
+TEST_CASE("consecutive_micro_batches: equal to all candidates, one by one, with few programs", "[partition][consecutive_micro_batches]") {
   ballast::splitmix64 draw(6);
   for (int round = 0; round < 60; round += round_step) {
     auto const n = static_cast<std::size_t>(between(20, 60, draw));
@@ -163,7 +163,7 @@ TEST_CASE("consecutive_micro_batches: equal to all candidates, one by one, with 
   }
 }
 
-TEST_CASE("consecutive_micro_batches: a batch whose spans exceed the table", "[batching][consecutive_micro_batches]") {
+TEST_CASE("consecutive_micro_batches: a batch whose spans exceed the table", "[partition][consecutive_micro_batches]") {
   std::vector<std::int64_t> sums{0};
   ballast::splitmix64 draw(7);
   constexpr std::size_t n = 3000;  // 4.5 million spans
@@ -190,7 +190,7 @@ TEST_CASE("consecutive_micro_batches: a batch whose spans exceed the table", "[b
 }
 
 TEST_CASE("consecutive_micro_batches: as published, close candidates are left out, and with them every plan",
-          "[batching][consecutive_micro_batches]") {
+          "[partition][consecutive_micro_batches]") {
   // Three samples that take 3, 2 and 1: of the candidates 1 ... 6 only 1 is kept, and the first sample takes 3.
   std::vector<std::int64_t> const sums{0, 3, 5, 6};
   auto const cost = [&](std::uint64_t i, std::uint64_t j) { return sums[j] - sums[i]; };
@@ -204,7 +204,7 @@ TEST_CASE("consecutive_micro_batches: as published, close candidates are left ou
   CHECK(exact.sum == 6);
 }
 
-TEST_CASE("consecutive_micro_batches: only the sum, only the slowest, no sample, one sample", "[batching][consecutive_micro_batches]") {
+TEST_CASE("consecutive_micro_batches: only the sum, only the slowest, no sample, one sample", "[partition][consecutive_micro_batches]") {
   std::vector<std::int64_t> const lengths{9, 5, 5, 2, 1};
   auto const cost = [&](std::uint64_t i, std::uint64_t j) { return 4 + static_cast<std::int64_t>(j - i) * lengths[i]; };
   auto const size = [](std::uint64_t i, std::uint64_t j) { return j - i; };
@@ -227,7 +227,7 @@ TEST_CASE("consecutive_micro_batches: only the sum, only the slowest, no sample,
   CHECK(check_consecutive(too_large, 5, {.capacity = 8}, cost, cost).valid());
 }
 
-TEST_CASE("consecutive_micro_batches: bad options and callables are refused", "[batching][consecutive_micro_batches]") {
+TEST_CASE("consecutive_micro_batches: bad options and callables are refused", "[partition][consecutive_micro_batches]") {
   auto const one = [](std::uint64_t, std::uint64_t) { return 1; };
   auto const with = [&](consecutive_options const& o, auto const& cost, auto const& size) {
     return refusal([&] { return ballast::consecutive_micro_batches(4, o, cost, size); });
@@ -251,4 +251,4 @@ TEST_CASE("consecutive_micro_batches: bad options and callables are refused", "[
         "cost(0, 1) = 9223372036854775808 is outside [0, 2^62)");
 }
 
-}  // namespace test_batching_consecutive_micro_batches
+}  // namespace test_partition_consecutive_micro_batches

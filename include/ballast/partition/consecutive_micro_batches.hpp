@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/consecutive_options.hpp>
-#include <ballast/batching/detail/consecutive_spans.hpp>
+#include <ballast/partition/consecutive_options.hpp>
+#include <ballast/partition/detail/consecutive_spans.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/consecutive_options.hpp>
+#include <ballast/partition/consecutive_options.hpp>
 #include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/batching/check_consecutive.hpp>
-#include <ballast/batching/consecutive_micro_batches.hpp>
+#include <ballast/partition/check_consecutive.hpp>
+#include <ballast/partition/consecutive_micro_batches.hpp>
 
 #include "support/catch.hpp"
 
 #include <cstdint>
 #include <vector>
 
-namespace test_batching_check_consecutive {
+namespace test_partition_check_consecutive {
 
 using ballast::consecutive_fault;
 using ballast::consecutive_options;
 using ballast::status;
 
-TEST_CASE("check_consecutive: names the first broken rule", "[batching][check_consecutive]") {
+TEST_CASE("check_consecutive: names the first broken rule", "[partition][check_consecutive]") {
   std::vector<std::int64_t> const lengths{9, 5, 5, 2, 1};
   auto const cost = [&](std::uint64_t i, std::uint64_t j) { return static_cast<std::int64_t>(j - i) * lengths[i]; };
   consecutive_options const o{.capacity = 10, .slowest_weight = 3};
@@ -40,4 +40,4 @@ TEST_CASE("check_consecutive: names the first broken rule", "[batching][check_co
   CHECK(describe(check_consecutive(good, 5, o, cost, cost)) == "valid");
 }
 
-}  // namespace test_batching_check_consecutive
+}  // namespace test_partition_check_consecutive
