@@ -211,6 +211,22 @@ void print_against(trace const& t, std::vector<std::int64_t> const& lengths, std
   std::puts("");
 }
 
+// The frontier of `time_for_randomness`: idle in %, D and D8 at each price, and the window if packs were made first.
+void print_frontier(trace const& t, std::vector<std::int64_t> const& lengths, std::uint64_t ranks) {
+  options o{.capacity = t.capacity, .ranks = ranks, .seed = 1};
+  std::printf("| %s, %lld, %llu |", t.name, static_cast<long long>(t.capacity), static_cast<unsigned long long>(ranks));
+  for (auto const price : {options::automatic, 0U, 10U, 20U, 50U, 1000U}) {
+    o.time_for_randomness = price;
+    auto const plan = ballast::plan_steps(lengths, o, ballast::dense_4096_cost);
+    auto const random = ballast_test::randomness_of(samples_of_steps(plan), lengths);
+    std::printf(" %.2f, %.1f, %.1f %s", 100 * (1 - 1 / plan.slowest_over_mean()), random.design_effect, random.design_effect_8,
+                ballast::to_string(plan.method));
+    if (plan.method == ballast::step_method::windows) std::printf(" %llu", static_cast<unsigned long long>(plan.window));
+    std::printf(" |");
+  }
+  std::puts("");
+}
+
 // Attention balance of windows of 64 steps against the same packs dealt at random.
 void print_attention(trace const& t, std::vector<std::int64_t> const& lengths) {
   ballast::quadratic_cost const attention{.linear = 0, .quadratic = 1};
@@ -301,6 +317,21 @@ int main(int argc, char** argv) {
       auto const lengths = resampled(read(path(t), t.columns, t.capacity), times);
       for (std::uint64_t const micro_batches : {1U, 4U}) print_table(t, lengths, 64, micro_batches);
     }
+    std::puts(
+        "\nOne micro-batch at a price of randomness in thousandths: idle in %, D, D8, method\n\n| trace, capacity, ranks | automatic | 0 | "
+        "10 | 20 | 50 | 1000 |\n|---|---|---|---|---|---|---|");
+    trace const openchat{"openchat", "openchat_v1_sft.txt", {0}, 4096}, arxiv{"arxiv", "arxiv_summarization_llama2.txt", {0, 1}, 8192},
+        short_r1{"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}, 4096};
+    for (auto const& [t, ranks] : {std::pair{openchat, 8U}, {openchat, 64U}, {arxiv, 8U}, {short_r1, 64U}, {r1, 8U}, {omnibal, 64U}})
+      print_frontier(t, read(path(t), t.columns, t.capacity), ranks);
+    print_frontier(
+        {"lognormal", "", {}, 8192},
+        [] {
+          auto lengths = lognormal(200'000);
+          for (auto& l : lengths) l = (std::min)(l, std::int64_t{8192});
+          return lengths;
+        }(),
+        64);
     trace const drawn{"lognormal", "", {}, 131072};
     for (std::uint64_t const micro_batches : {1U, 5U, 16U}) print_table(drawn, lognormal(1'000'000), 64, micro_batches);
     std::puts(

@@ -29,6 +29,7 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/shard_weights.hpp>
+#include <ballast/batching/step_randomness.hpp>
 #include <ballast/batching/step_shards.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/unequal_batch.hpp>

@@ -3,6 +3,7 @@
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/resume.hpp>
+#include <ballast/batching/step_randomness.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/math.hpp>
@@ -414,6 +415,9 @@ TEST_CASE("plan_steps: refusals name the argument, the index and the value") {
   CHECK(refused({.capacity = 18}, {.together = one, .max_samples = 2}) == alone);
   CHECK(refused({.capacity = 18}, {.apart = two, .max_samples = 2}) == alone);
   CHECK(refused({.capacity = 18}, {.most_ranks_shared = 2, .max_samples = 2}) == alone);
+  CHECK(refused({.capacity = 18, .time_for_randomness = 1001}) == "time_for_randomness = 1001 must be at most 1000, or automatic");
+  CHECK(refused({.capacity = 18, .least_fill = 1, .time_for_randomness = 0}) == "least_fill and time_for_randomness exclude each other");
+  CHECK(refused({.capacity = 18, .time_for_randomness = 1000}) == "accepted");
   CHECK(refused({.capacity = 18}) == "accepted");
 }
 
@@ -542,31 +546,49 @@ TEST_CASE("plan_steps: rare samples that a part hardly shows do not keep a long 
   CHECK(plan.fill(capacity) > 0.97);
 }
 
-TEST_CASE("plan_steps: the window of a long epoch is no wider than its packs need", "[property]") {
-  constexpr std::uint64_t all[] = {1, 4, 8, 16, 64, 0};
-  std::size_t same = 0, rounds = 0;
-  for (int round = 0; round < 6; round += ballast_test::round_step) {
+TEST_CASE("plan_steps: time for randomness is paid up to the price, and buys it", "[property]") {
+  std::size_t paid = 0, in_part = 0;
+  for (int round = 0; round < 10; round += ballast_test::round_step) {
     ballast::splitmix64 draw(6200 + static_cast<std::uint64_t>(round));
-    options const o{.capacity = 8192, .ranks = 4 + 4 * (draw() % 3), .seed = draw()};
-    auto const l = epoch_of(1200 * o.ranks, o.capacity, draw);
+    auto const m = std::uint64_t{1} + (round % 5 == 4 ? 1U : 0U);
+    options o{.capacity = 8192, .ranks = 4 + 4 * (draw() % 3), .micro_batches = m, .seed = draw()};
+    auto const l = epoch_of((round % 2 == 0 ? 480 : 2400) * o.ranks * m, o.capacity, draw);
     auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
-    auto const packs = ballast::detail::pack_for_steps<std::uint32_t>(samples, o);
-    auto const deal = [&](std::uint64_t window) { return ballast::detail::deal_in_window(packs, samples, o, window); };
-    auto const any = [](auto const&) { return true; };
-    auto complete = true;
-    ballast::search_watch never(ballast::search_limits{});
-    auto const likely = ballast::detail::likely_windows(std::span(all), packs, samples, o, ~std::uint64_t{0}, never, complete);
-    auto const full = ballast::detail::deal_in_windows(std::span(all), deal, any, never);
-    auto const tried = ballast::detail::deal_in_windows(likely, deal, any, never);
-    CAPTURE(round, o.ranks, full.window, tried.window, full.slowest_over_mean(), tried.slowest_over_mean());
-    CHECK(complete);
-    CHECK(100 * tried.slowest.value <= 101 * full.slowest.value);
-    same += full.window == tried.window ? 1U : 0U;
-    ++rounds;
-    CHECK(ballast::detail::likely_windows(std::span(all), packs, samples, o, 0, never, complete).size() ==
-          1);  // none is as random as asked
+    auto const at = [&](std::uint32_t price) {
+      o.time_for_randomness = price;
+      auto plan = ballast::plan_steps(samples, o);
+      CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
+      CHECK(plan.complete);
+      return plan;
+    };
+    auto const fastest = at(0), most_random = at(1000);
+    auto const random = ballast::randomness_of(most_random, l).design_effect_8;
+    in_part += fastest.steps() >= 256 ? 1U : 0U;
+    for (std::uint32_t const price : {5U, 20U, 100U}) {
+      auto const plan = at(price);
+      CAPTURE(round, price, o.ranks, m, plan.steps(), plan.window, ballast::to_string(plan.method));
+      CHECK(1000 * plan.slowest.value <= (1000 + price) * fastest.slowest.value + 1000);
+      auto const d8 = ballast::randomness_of(plan, l).design_effect_8;
+      if (fastest.steps() < 256 && plan.steps() >= 32) CHECK(2 * random <= 3 * (std::max)(d8, std::uint64_t{2000}) + 1000);
+    }
+    paid += most_random.slowest.value > fastest.slowest.value ? 1U : 0U;
   }
-  if (ballast_test::round_step == 1) CHECK(4 * same >= 3 * rounds);
+  CAPTURE(paid, in_part);
+  if (ballast_test::round_step == 1) CHECK((paid > 0 && in_part > 2));
+}
+
+TEST_CASE("plan_steps: a long epoch of full packs is as fast as its widest window within 1 %, and nearly random over eight steps") {
+  ballast::splitmix64 draw(66);
+  options const o{.capacity = 8192, .ranks = 8};
+  auto const l = epoch_of(24000, o.capacity, draw);
+  auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
+  auto const plan = ballast::plan_steps(samples, o);
+  REQUIRE((plan.steps() >= 256 && plan.critical.cost > 0.9));
+  auto const packs = ballast::detail::pack_for_steps<std::uint32_t>(samples, o);
+  auto const widest = ballast::deal_steps(packs, samples, o, {.redeal = true});
+  CHECK(plan.method == ballast::step_method::windows);
+  CHECK(1000 * plan.slowest.value <= 1010 * widest.slowest.value);
+  CHECK(ballast::randomness_of(plan, l).design_effect_8 < 4000);
 }
 
 TEST_CASE("plan_steps: a stop at any time leaves a valid plan, which is the whole one or says that it is not", "[property]") {
@@ -594,7 +616,6 @@ TEST_CASE("plan_steps: a stop at any time leaves a valid plan, which is the whol
     CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
     CHECK(plan.dropped.empty());
     CHECK((!plan.complete || hash(plan) == hash(whole)));
-    if (round < 4) CHECK((!plan.complete || whole.method == ballast::step_method::random));  // the first way was good enough
     cut += plan.complete ? 0U : 1U;
   }
   if (ballast_test::round_step == 1) CHECK(cut > 0);
@@ -602,7 +623,7 @@ TEST_CASE("plan_steps: a stop at any time leaves a valid plan, which is the whol
 
 TEST_CASE("plan_steps: a stop after the first block of an epoch leaves the others planned, and progress is told of all") {
   ballast::splitmix64 draw(64);
-  options const o{.capacity = 8192, .ranks = 4, .seed = 3};
+  options const o{.capacity = 8192, .ranks = 4, .seed = 3, .time_for_randomness = 1000};  // all methods are tried
   auto const l = epoch_of(45000, o.capacity, draw);
   auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
   auto const source = std::make_unique<std::stop_source>();

@@ -198,6 +198,7 @@ TEST_CASE("what padded rows and static shapes do not take is refused in one sent
       {"plan f --columns 1 --capacity 900 --ranks 1 --padded --left-over drop",
        "--left-over: with --padded, a last step can be split or sh"},
       {"plan f --columns 1 --capacity 900 --ranks 1 --padded --least-fill 0.9", "--least-fill: not with --padded"},
+      {"plan f --columns 1 --capacity 900 --ranks 1 --padded --time-for-randomness 2%", "--time-for-randomness: not with --padded"},
       {"plan f --columns 1 --capacity 90 --ranks 1 --padded --oversize split", "--oversize split: with --padded"},
       {"plan f --columns 1 --capacity 900 --gpus 1 --padded --levels auto", "--levels excludes --padded"},
   };

@@ -293,6 +293,29 @@ TEST_CASE("plan prices steps and micro-batches, keeps a floor for fill, and says
             .out.find("No plan was found that fills 100.00 % of its places") != std::string::npos);
 }
 
+TEST_CASE("plan buys randomness with time, and says what came of it", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(29);
+  auto const lengths = random_lengths(6000, 4096, draw);
+  in.file("f", as_text(lengths));
+  std::string const shape = "plan f --capacity 4096 --ranks 4 --model gpt2-xl --mfu 0.4 --out d";
+  double before = 0;
+  for (auto const& [asked, thousandths] : {std::pair{"0", 0U}, {"2%", 20U}, {"100%", 1000U}}) {
+    auto const got = in.ballast(shape + " --time-for-randomness " + asked);
+    CAPTURE(asked, got.out, got.err);
+    REQUIRE(got.code == 0);
+    CHECK(got.out.find("Random draws have a design effect of 1; these steps have ") != std::string::npos);
+    auto const json = read_whole(in / "d/plan.json");
+    CHECK(number(json, "time_for_randomness") == 1e-3 * thousandths);
+    auto const ms = number(json, "modelled_step_ms") * number(json, "steps");
+    if (thousandths == 20) CHECK(ms <= 1.0201 * before);
+    if (thousandths == 1000) CHECK(ms > before);
+    if (thousandths == 0) before = ms;
+  }
+  CHECK(in.ballast(shape).code == 0);
+  CHECK(read_whole(in / "d/plan.json").find("time_for_randomness") == std::string::npos);
+}
+
 TEST_CASE("plan weighs samples by kernels unless a share of the peak is given", "[cli]") {
   scratch const in;
   ballast::splitmix64 draw(19);
@@ -425,6 +448,9 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
   for (std::string const value : {"-0.1", "nan"})
     refused("plan f --capacity 10 --ranks 2 --least-fill " + value, "--least-fill " + value + ": expected a share from 0 to 1, as in 0.97");
   refused("plan f --capacity 10 --gpus 2 --levels auto --least-fill 1", "--levels excludes --least-fill");
+  refused("plan f --capacity 10 --ranks 2 --least-fill 1 --time-for-randomness 0", "--time-for-randomness excludes --least-fill");
+  refused("plan f --capacity 10 --ranks 2 --time-for-randomness 0 --max-items 3", "--time-for-randomness: is for one measure, and not ");
+  refused("plan f --capacity 10 --ranks 2 --time-for-randomness -1", "--time-for-randomness -1: expected a share from 0 to 1");
   struct bad_times {
     std::string bytes, of_plan, of_calibrate = {};
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/random.hpp>
 #include <ballast/partition/check_consecutive.hpp>
 #include <ballast/partition/consecutive_micro_batches.hpp>
-#include <ballast/core/random.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

@@ -406,6 +406,18 @@ class Costs(unittest.TestCase):
         self.assertEqual(plan.cost, sum(time(int(n)) for n in lengths) + len(plan.packs) * time.per_micro_batch)
         self.assertEqual(free.cost, sum(time(int(n)) for n in lengths))
 
+    def test_randomness_is_paid_with_time(self):
+        asked = {"capacity": 4096, "ranks": 4, "cost": ballast.sample_cost(COST)}
+        times = [
+            ballast.plan_steps(drawn(3000, 4096), time_for_randomness=price, **asked).idle for price in (0, 20, 1000)
+        ]
+        self.assertLessEqual(times[1], 1.02 * times[0] + 1)
+        self.assertGreater(times[2], times[0])
+        with self.assertRaisesRegex(ValueError, "time_for_randomness = 1001 must be at most 1000, or automatic"):
+            ballast.plan_steps([4], time_for_randomness=1001, **asked)
+        run = ballast.TrainingRun(drawn(3000, 4096), time_for_randomness=0, **asked)
+        self.assertEqual(run.steps, ballast.plan_steps(drawn(3000, 4096), time_for_randomness=0, **asked).steps)
+
     def test_data_of_years_is_counted_in_a_larger_unit(self):
         lengths = np.full(40_000, 131_072)
         plan = ballast.plan_steps(lengths, capacity=131_072, ranks=8, cost="llama-3.1-405b")

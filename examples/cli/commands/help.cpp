@@ -124,6 +124,7 @@ constexpr option_kind option_kinds[] = {
     {"--within", "TIME", about_limits},
     {"--curriculum", "NAME", about_limits},
     {"--least-fill", "SHARE", about_limits, "0"},
+    {"--time-for-randomness", "SHARE", about_limits, "about 1%"},
     {"--step-overhead-ms", "MS", about_limits},
     {"--micro-batch-overhead-ms", "MS", about_limits},
     {"--seed", "N", about_limits, "0"},

@@ -36,8 +36,8 @@ constexpr left_over_policy left_over_policies[] = {{"split", ballast::left_over:
 /// Options that others need or exclude.
 struct plan_options {
   std::array<CLI::Option*, 2> rates;  ///< --kernels, --calibration
-  CLI::Option *padded, *fixed, *within, *epochs, *least_fill, *capacity, *ranks, *micro_batches, *recompute, *model, *device, *mfu, *tflops,
-      *bandwidth, *memory_bandwidth, *cost, *levels, *gpus, *global_batch, *batch_tokens;
+  CLI::Option *padded, *fixed, *within, *epochs, *least_fill, *randomness, *capacity, *ranks, *micro_batches, *recompute, *model, *device,
+      *mfu, *tflops, *bandwidth, *memory_bandwidth, *cost, *levels, *gpus, *global_batch, *batch_tokens;
   model_options model_side;
 };
 
@@ -196,6 +196,11 @@ void add_balance(CLI::App& command, plan_arguments& plan, plan_options& of) {
   of.least_fill = add_value(command, "--least-fill", plan.options.steps.least_fill, thousandths,
                             "share of the capacity, as in 0.97, to fill before balance counts, where a plan can")
                       ->excludes(of.levels);
+  of.randomness = add_value(command, "--time-for-randomness", plan.options.steps.time_for_randomness, thousandths,
+                            "time to give for steps that are random draws, as in 2%, above that of the fastest plan: 0 plans the fastest "
+                            "steps, 100% the most random")
+                      ->excludes(of.levels)
+                      ->excludes(of.least_fill);
   add_value(command, "--multiple", plan.multiple, positive,
             "round each sample up to a multiple of this before it is planned, as context parallelism needs: 16 for --cp 8")
       ->excludes(of.levels);
@@ -271,11 +276,14 @@ void require_multiple_of(std::string const& option, std::uint64_t value, std::ui
 /// What --padded and --static do not take.
 void require_shapes(plan_arguments const& plan, plan_options const& of) {
   auto const& o = plan.options;
+  if (of.randomness->count() != 0 && (plan.measures() > 1 || o.max_samples != 0))
+    throw bad_input("--time-for-randomness: is for one measure, and not with --max-items, whose packs are made first");
   if (plan.fixed && plan.measures() > 1) throw bad_input("--static: is for one measure, the tokens of a row");
   if (!plan.padded) return;
   if (plan.measures() > 1) throw bad_input("--padded: is for one measure");
   if (plan.asks_capacity()) throw bad_input("--padded: --capacity auto counts packs without padding; give a number");
-  if (of.least_fill->count() != 0) throw bad_input("--least-fill: not with --padded, which takes the fewest batches");
+  for (auto const* option : {of.least_fill, of.randomness})
+    if (option->count() != 0) throw bad_input(option->get_name() + ": not with --padded, which takes the fewest batches");
   if (o.oversize == ballast::oversize::split)
     throw bad_input("--oversize split: with --padded, a longer row can be rejected, set aside or truncated");
   if (o.steps.left_over != ballast::left_over::split && o.steps.left_over != ballast::left_over::shorten)
@@ -350,6 +358,7 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--step-overhead-ms",
                                        "--micro-batch-overhead-ms",
                                        "--least-fill",
+                                       "--time-for-randomness",
                                        "--left-over",
                                        "--multiple",
                                        "--recompute",

@@ -141,6 +141,8 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
                                  {"micro_batch_overhead_ms", micro_batch_ms(arguments, cost)},
                                  {"least_fill", arguments.options.steps.least_fill / 1000.0},
                                  {"model", cost.model}};
+  if (auto const time = arguments.options.steps.time_for_randomness; time != ballast::batching_options::automatic)
+    options["time_for_randomness"] = time / 1000.0;
   if (arguments.padded) options["padded"] = true;
   if (arguments.fixed) options["static"] = true;
   if (!cost.device.empty()) options["device"] = cost.device;
@@ -214,6 +216,14 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
              ? ", and all steps take " + duration(planned.modelled_hours * 3.6e6) + ", not " + duration(usual.modelled_hours * 3.6e6)
              : ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle)) +
         ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
+  if (o.time_for_randomness != ballast::batching_options::automatic) {
+    auto const random = ballast::randomness_of(plan.made.steps, plan.made.samples.lengths);
+    text.push_back(
+        plan.made.steps.method == ballast::step_method::pipeline
+            ? "--time-for-randomness is not read: ranks are pipelines, which get micro-batches of like samples."
+            : formatted("Random draws have a design effect of 1; these steps have %.2f", 1e-3 * random.design_effect) +
+                  (plan.made.steps.steps() > 8 ? formatted(", and %.2f over eight in a row.", 1e-3 * random.design_effect_8) : "."));
+  }
   if (max_samples != 0) {
     auto const full = std::ranges::count_if(plan.made.steps.packs, [&](auto const pack) { return pack.size() == max_samples; });
     text.push_back("No pack has more than " + counted(max_samples, "sample") + "; as many are in " +

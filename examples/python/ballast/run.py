@@ -51,6 +51,7 @@ class TrainingRun:
         synchronisation: str = "per_step",
         stages: int = 1,
         equal_micro_batches: bool = True,
+        time_for_randomness: int | None = None,
     ) -> None:
         """Plans the first epoch.
 
@@ -78,6 +79,7 @@ class TrainingRun:
             "synchronisation": synchronisation,
             "stages": stages,
             "equal_micro_batches": equal_micro_batches,
+            "time_for_randomness": time_for_randomness,
         }
         self._epoch = 0
         self._run = make_run(self._lengths, **self._options)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -6,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -28,7 +30,8 @@ std::unique_ptr<planned_run> run_of(array_like const& lengths, std::int64_t capa
                                     std::uint64_t epochs, cost_argument const& cost, std::uint64_t seed, std::uint64_t steps_per_epoch,
                                     std::int64_t tokens_per_step, std::string const& oversize, std::string const& order,
                                     std::string const& key, std::uint64_t buckets, std::string const& left_over,
-                                    std::string const& synchronisation, std::uint64_t stages, bool equal_micro_batches) {
+                                    std::string const& synchronisation, std::uint64_t stages, bool equal_micro_batches,
+                                    std::optional<std::uint32_t> time_for_randomness) {
   integers const given(lengths, "lengths");
   auto work = cost_of(cost, given, capacity);
   run_request request{.steps = {.capacity = capacity,
@@ -38,6 +41,7 @@ std::unique_ptr<planned_run> run_of(array_like const& lengths, std::int64_t capa
                                 .stages = stages,
                                 .left_over = value_named(left_over_words, left_over, "left_over"),
                                 .seed = seed,
+                                .time_for_randomness = time_for_randomness.value_or(ballast::batching_options::automatic),
                                 .equal_micro_batches = equal_micro_batches},
                       .oversize = value_named(oversize_words, oversize, "oversize"),
                       .epochs = epochs,
@@ -102,7 +106,7 @@ void bind_run(nb::module_& m) {
       .def("dropped", [](planned_run const& run) { return array_of(std::vector(run.dropped())); }, "Samples in no step of the pass.");
   m.def("make_run", &run_of, "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a, "epochs"_a, "cost"_a.none(), "seed"_a,
         "steps_per_epoch"_a, "tokens_per_step"_a, "oversize"_a, "order"_a, "key"_a, "buckets"_a, "left_over"_a, "synchronisation"_a,
-        "stages"_a, "equal_micro_batches"_a, "Makes what ballast.TrainingRun is made of.");
+        "stages"_a, "equal_micro_batches"_a, "time_for_randomness"_a.none(), "Makes what ballast.TrainingRun is made of.");
 }
 
 }  // namespace ballast_python

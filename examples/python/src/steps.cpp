@@ -114,8 +114,8 @@ void bind_steps(nb::module_& m) {
       [](array_like const& lengths, std::int64_t capacity, std::uint64_t ranks, std::uint64_t micro_batches, cost_argument const& cost,
          std::uint64_t seed, std::uint64_t epoch, std::string const& left_over, std::string const& synchronisation, std::uint64_t stages,
          bool equal_micro_batches, std::optional<std::int64_t> cost_per_micro_batch, std::int64_t cost_per_step, std::uint32_t least_fill,
-         optional_array const& together, optional_array const& apart, std::uint64_t most_ranks_shared, std::uint32_t share_overhead,
-         std::size_t threads) {
+         std::optional<std::uint32_t> time_for_randomness, optional_array const& together, optional_array const& apart,
+         std::uint64_t most_ranks_shared, std::uint32_t share_overhead, std::size_t threads) {
         integers const given(lengths, "lengths");
         auto work = cost_of(cost, given, capacity);
         auto const same = keys_of(together, "together"), other = keys_of(apart, "apart");
@@ -130,6 +130,7 @@ void bind_steps(nb::module_& m) {
                                           .cost_per_micro_batch = cost_per_micro_batch.value_or(0),
                                           .cost_per_step = cost_per_step,
                                           .least_fill = least_fill,
+                                          .time_for_randomness = time_for_randomness.value_or(ballast::batching_options::automatic),
                                           .equal_micro_batches = equal_micro_batches};
         if (!cost_per_micro_batch) price_micro_batches(options, work, given);
         ballast::step_constraints const constraints{
@@ -140,14 +141,16 @@ void bind_steps(nb::module_& m) {
       },
       "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a = 1, "cost"_a = nb::none(), "seed"_a = 0, "epoch"_a = 0,
       "left_over"_a = "split", "synchronisation"_a = "per_step", "stages"_a = 1, "equal_micro_batches"_a = true,
-      "cost_per_micro_batch"_a = nb::none(), "cost_per_step"_a = 0, "least_fill"_a = 0, "together"_a = nb::none(), "apart"_a = nb::none(),
-      "most_ranks_shared"_a = 1, "share_overhead"_a = 0, "threads"_a = 1,
+      "cost_per_micro_batch"_a = nb::none(), "cost_per_step"_a = 0, "least_fill"_a = 0, "time_for_randomness"_a = nb::none(),
+      "together"_a = nb::none(), "apart"_a = nb::none(), "most_ranks_shared"_a = 1, "share_overhead"_a = 0, "threads"_a = 1,
       "Plans the steps of an epoch: every sample once, no micro-batch above `capacity` tokens, ranks balanced by `cost`.\n\n"
       "`cost` has no default: the name of a model, ballast.sample_time(...), ballast.token_cost(), or an array of integers with the\n"
       "cost of each length. `cost_per_micro_batch` is what the cost says, `per_micro_batch`, unless it is given. `left_over` says what "
       "happens to an incomplete last step: \"split\", \"shorten\", \"repeat\", \"drop\".\n"
       "`synchronisation` says where ranks wait: \"per_step\" (DDP, ZeRO-1 and 2), \"per_micro_batch\" (FSDP, ZeRO-3), \"pipeline\" of\n"
-      "`stages`. `least_fill` is in thousandths. Samples with equal `together` keys share a micro-batch, those with different\n"
+      "`stages`. `least_fill` is in thousandths, and so is `time_for_randomness`: the time above that of the fastest plan that may be\n"
+      "given for steps that are random draws; 0 plans the fastest steps, 1000 the most random, None about 1 %. Samples with equal "
+      "`together` keys share a micro-batch, those with different\n"
       "`apart` keys never do. Up to `most_ranks_shared` ranks split a sample, for `share_overhead` thousandths more cost.\n"
       "Millions of samples are planned in blocks, on that many `threads` (0: one for each processor); the plan is the same.");
 }

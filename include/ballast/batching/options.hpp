@@ -32,6 +32,8 @@ enum class left_over : std::uint8_t {
 
 /// @brief Options of a planner of steps. Only `capacity` has no default.
 struct batching_options {
+  static constexpr std::uint32_t automatic = ~std::uint32_t{0};  ///< of `time_for_randomness`
+
   std::int64_t capacity = 0;        ///< tokens of one micro-batch on one rank, never exceeded; at least 1
   std::uint64_t ranks = 1;          ///< data-parallel ranks; at least 1
   std::uint64_t micro_batches = 1;  ///< micro-batches of one rank in one step; at least 1
@@ -46,6 +48,12 @@ struct batching_options {
   /// Share of the capacity of all places, in thousandths, below which `plan_steps` does not give up fill for balance. A plan is less full
   /// only if the planner knows no plan that reaches this share.
   std::uint32_t least_fill = 0;
+  /// Time that `plan_steps` may give for random steps, in thousandths of the fastest plan that it knows: of the plans that take no more, it
+  /// returns the fastest that is about as random as the most random one, by the design effect over eight steps in a row
+  /// (`step_randomness`). 0 plans the fastest steps, 20 gives up to 2 %, 1000 plans the most random steps whatever they take, and
+  /// `automatic` is what the planner does by itself. Read where ranks wait per step, without keys, `max_samples` and pipelines; then it
+  /// cannot be combined with `least_fill`.
+  std::uint32_t time_for_randomness = automatic;
   /// Whether all ranks run the same number of micro-batches in a step, as trainers need that exchange data at every micro-batch (FSDP,
   /// ZeRO-3, expert parallelism). Packs are split for that, so every pack still meets the capacity. Only the last step, and steps with
   /// shared samples, can stay unequal: if a step has fewer samples than ranks times the largest number of any rank, its packs are merged;
@@ -152,6 +160,10 @@ inline void require_valid(batching_options const& o) {
   priced(o.cost_per_micro_batch, "cost_per_micro_batch");
   priced(o.cost_per_step, "cost_per_step");
   require(o.least_fill <= 1000, [&] { return sentence("least_fill = ", o.least_fill, " must be at most 1000"); });
+  require(o.time_for_randomness <= 1000 || o.time_for_randomness == batching_options::automatic,
+          [&] { return sentence("time_for_randomness = ", o.time_for_randomness, " must be at most 1000, or automatic"); });
+  require(o.least_fill == 0 || o.time_for_randomness == batching_options::automatic,
+          [] { return "least_fill and time_for_randomness exclude each other"; });
   require(o.capacity <= (std::int64_t{1} << 62) / static_cast<std::int64_t>(o.ranks * o.micro_batches),
           [&] { return sentence("capacity = ", o.capacity, " times ranks and micro_batches exceeds 2^62"); });
 }

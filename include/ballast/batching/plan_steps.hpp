@@ -38,7 +38,9 @@ namespace ballast::inline v0_2 {
 /// - Packs made first, sorted by cost in windows of a random order, dealt and balanced. A window is not used if its steps are less random
 /// than those of the other methods by more than half of their design effect.
 ///
-/// In an epoch of many steps, the methods are tried on a random part of it, and only those that are good there on all of it.
+/// In an epoch of many steps, the methods are tried on a random part of it, and only those that are good there on all of it. With one
+/// micro-batch and 150 steps or more, packs are made first where draws would have to be gathered, and the window is chosen by its time and
+/// by its design effect over eight steps in a row. `time_for_randomness` makes that choice, among all methods, in an epoch of any length.
 ///
 /// The fastest plan is returned, with the cost of steps included. If it fills less than 0.97 of the capacity (0.93 with four steps or
 /// fewer; or less than `least_fill`), a fuller plan is returned that is at most one percentage point more idle, if there is one.

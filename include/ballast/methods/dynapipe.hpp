@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/karmarkar_karp.hpp>
-#include <ballast/partition/consecutive_micro_batches.hpp>
-#include <ballast/partition/consecutive_options.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
@@ -11,6 +9,8 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/range_maximum.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/partition/consecutive_micro_batches.hpp>
+#include <ballast/partition/consecutive_options.hpp>
 
 #include <algorithm>
 #include <concepts>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/partition/consecutive_options.hpp>
 #include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
+#include <ballast/partition/consecutive_options.hpp>
 
 #include <cstddef>
 #include <cstdint>

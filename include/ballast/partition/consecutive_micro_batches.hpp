@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/partition/consecutive_options.hpp>
-#include <ballast/partition/detail/consecutive_spans.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/partition/consecutive_options.hpp>
+#include <ballast/partition/detail/consecutive_spans.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/streamer.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/batching/step_randomness.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
@@ -86,7 +87,7 @@ template <index_type Index>
 template <index_type Index>
 class plan_choice {
  public:
-  plan_choice(weighed_samples const& items, batching_options const& o) : items_(items), o_(o) {}
+  plan_choice(weighed_samples const& items, batching_options const& o) : items_(items), o_(o), means_(items.tokens, items.size()) {}
 
   /// Keeps the faster plan of the two.
   void offer(batching<Index> plan) {
@@ -127,35 +128,17 @@ class plan_choice {
   [[nodiscard]] std::size_t fewest_steps() const noexcept {
     auto const room = o_.capacity * static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
     return static_cast<std::size_t>(divide_up(items_.all_tokens, room));
-  }
-  /// The variance of the token-mean length over the steps, as a share of the squared mean: the design effect up to a factor that is equal
-  /// for all plans of the same samples.
-  [[nodiscard]] std::uint64_t deviation(batching<Index> const& b) const {
-    auto const all = static_cast<std::uint64_t>(b.tokens);
-    auto const mean =
-        static_cast<std::uint64_t>(items_.all_squares) / (std::max)(static_cast<std::uint64_t>(items_.all_tokens), std::uint64_t{1});
-    std::uint64_t sum = 0;
-    for (std::size_t s = 0; s < b.steps(); ++s) {
-      std::uint64_t tokens = 0, squares = 0;
-      for (auto const pack : b.packs_of(s))
-        for (auto i : pack) {
-          tokens += static_cast<std::uint64_t>(items_.tokens[i]);
-          squares += static_cast<std::uint64_t>(items_.tokens[i] * items_.tokens[i]);
-        }
-      auto const here = squares / tokens;
-      auto const off = (std::min)(multiply_divide_up(here > mean ? here - mean : mean - here, 1024, mean), std::uint64_t{1} << 16);
-      sum += multiply_divide_up(tokens, 1024 * std::uint64_t{b.steps()}, all) * off * off;
-    }
-    return sum / (std::max)(b.steps(), std::size_t{1});
+  }  /// The variance of the token-mean length over the steps.
+  [[nodiscard]] std::uint64_t deviation(batching<Index> const& b) const { return means_.variance(b, 1); }
+  /// What a plan does, beside fixed costs.
+  [[nodiscard]] std::int64_t work(batching<Index> const& b) const {
+    return b.cost - o_.cost_per_micro_batch * taken(b) - o_.cost_per_step * static_cast<std::int64_t>(b.steps() * o_.ranks);
   }
 
  private:
   /// Compares the time per unit of cost, since plans may drop samples, repeat samples, or pay for splitting samples.
   [[nodiscard]] bool faster(batching<Index> const& a, batching<Index> const& b) const {
     return compare_products(a.slowest.value, work(b), b.slowest.value, work(a)) < 0;
-  }
-  [[nodiscard]] std::int64_t work(batching<Index> const& b) const {
-    return b.cost - o_.cost_per_micro_batch * taken(b) - o_.cost_per_step * static_cast<std::int64_t>(b.steps() * o_.ranks);
   }
   /// The number of micro-batches.
   [[nodiscard]] static std::int64_t taken(batching<Index> const& b) {
@@ -175,6 +158,7 @@ class plan_choice {
 
   weighed_samples const& items_;
   batching_options const& o_;
+  token_means<std::vector<std::int64_t>> means_;
   batching<Index> plan_, full_;
 };
 
@@ -196,6 +180,11 @@ template <class = when_called>
   return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};
 }
 
+[[nodiscard]] inline step_method method_of(stream_options const& way, weighed_samples const& items, batching_options const& o) noexcept {
+  if (way.tuning.share != 0 || items.longest > o.capacity) return step_method::shared;
+  return way.tuning.threshold == 0 ? step_method::random : step_method::gathered;
+}
+
 /// Tries ways to stream samples, in order, until a plan is good enough.
 template <index_type Index>
 class stream_trials {
@@ -213,9 +202,7 @@ class stream_trials {
       auto const random = way.tuning.threshold == 0 && way.tuning.share == 0;
       if (deviation_ != 0 && choice_.balanced() != random) continue;  // balanced steps are only filled more; other steps are only gathered
       auto plan = streamer<Index>(items_, o_, way).run();
-      plan.method = way.tuning.share != 0 || items_.longest > o_.capacity ? step_method::shared
-                    : random                                              ? step_method::random
-                                                                          : step_method::gathered;
+      plan.method = method_of(way, items_, o_);
       deviation_ = (std::max)(deviation_, choice_.deviation(plan));
       auto const busy = choice_.busy_share();
       choice_.offer(std::move(plan));

@@ -4,6 +4,7 @@
 #include <ballast/batching/detail/choose_plan.hpp>
 #include <ballast/batching/detail/pack_for_steps.hpp>
 #include <ballast/batching/detail/pipeline_streamer.hpp>
+#include <ballast/batching/detail/plan_at_price.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/search_watch.hpp>
@@ -38,42 +39,6 @@ template <class Deal, class Allowed>
   return best;
 }
 
-/// Sorts packs by cost in windows, deals them, and balances each step by exchanges.
-template <index_type Index>
-[[nodiscard]] batching<Index> deal_in_window(groups<Index> const& packs, weighed_samples const& items, batching_options const& o,
-                                             std::uint64_t window) {
-  auto plan = sort_into_steps(packs, items, o, {.window = window, .redeal = true});
-  plan.method = step_method::windows;
-  plan.window = window;
-  return plan;
-}
-
-/// Those windows that are left once the narrow ones are tried on 64 steps of random packs: from the one that `deal_in_windows` would choose
-/// there on. If a window is too wide there, those from it on are not left. `complete` becomes false if a stop cut the trials short.
-template <index_type Index>
-[[nodiscard]] std::span<std::uint64_t const> likely_windows(std::span<std::uint64_t const> windows, groups<Index> const& packs,
-                                                            weighed_samples const& items, batching_options const& o,
-                                                            std::uint64_t most_deviation, search_watch& watch, bool& complete) {
-  constexpr std::size_t steps = 64;
-  auto const places = static_cast<std::size_t>(o.ranks);
-  if (o.micro_batches > 1 || packs.size() / places < 2 * steps) return windows;
-  auto const part = random_packs(packs, items, steps * places, ~epoch_seed(o));
-  plan_choice<Index> const choice(part.items, o);
-  std::size_t best = 0;
-  std::int64_t time = 0;
-  for (std::size_t k = 0; k < windows.size() && windows[k] != 0 && windows[k] < steps; ++k) {
-    complete = !watch.interrupted(0);
-    if (!complete) return windows.subspan(best, 1);
-    auto const plan = deal_in_window(part.packs, part.items, o, windows[k]);
-    if (k != 0 && choice.deviation(plan) > most_deviation) return windows.first(k).subspan(best);
-    if (k != 0 && plan.slowest.value >= time) continue;
-    best = k;
-    time = plan.slowest.value;
-    if (waits_at_most(plan, 1)) break;
-  }
-  return windows.subspan(best);
-}
-
 /// Offers a plan of packs that are sorted by cost in windows of steps, dealt, and balanced by exchanges; the deviation of wider windows
 /// than a step is at most `most_deviation`.
 /// @return whether no stop cut the trials short
@@ -84,14 +49,8 @@ template <index_type Index>
   auto const windows = o.micro_batches > 1 ? std::span<std::uint64_t const>(ends) : all;
   auto const deal = [&](std::uint64_t window) { return deal_in_window(packs, items, o, window); };
   auto const allowed = [&](auto const& plan) { return choice.deviation(plan) <= most_deviation; };
-  auto complete = true;
-  auto const likely = likely_windows(windows, packs, items, o, most_deviation, watch, complete);
-  auto best = deal_in_windows(likely, deal, allowed, watch);
-  complete = complete && best.complete;
-  if (best.window != windows.front() && !allowed(best)) {
-    best = deal_in_windows(windows, deal, allowed, watch);
-    complete = complete && best.complete;
-  }
+  auto best = deal_in_windows(windows, deal, allowed, watch);
+  auto const complete = best.complete;
   choice.offer(std::move(best));
   return complete;
 }
@@ -138,6 +97,9 @@ template <index_type Index>
   auto const steps = choice.fewest_steps();
   auto const random = costs_fit(items, o.capacity * static_cast<std::int64_t>(o.micro_batches), 900);
   auto const may_pack = items.longest <= o.capacity && (o.micro_batches == 1 || random || steps <= 3 || o.least_fill != 0);
+  auto const windows = may_pack && o.micro_batches == 1 && c.most_ranks_shared == 1 && steps >= 150;  // wide ones are about as random
+  auto const many_in_a_pack = items.size() / 32 >= steps * static_cast<std::size_t>(o.ranks);         // streams are then fast, and full
+  if (windows && !random && !many_in_a_pack) return plan_windows<Index>(items, o, watch);
   expected_way likely;
   if (may_pack && steps >= 256 && o.cost_per_step == 0 && o.least_fill == 0) {
     if (!random && steps < 1024) {  // a part would be a large one, and the first way is often good
@@ -158,6 +120,12 @@ template <index_type Index>
     if (watch.interrupted(0)) return take(false);
   }
   if (!may_pack && (items.longest > o.capacity || choice.frugal())) return take(true);
+  if (windows) {
+    choice.offer(plan_windows<Index>(items, o, watch));
+    if (likely.good || choice.balanced() || watch.interrupted(0)) return take(!watch.interrupted(0));
+    trials.run(likely.way, 1);
+    return take(true);
+  }
   auto deviation = (std::max)(likely.deviation, trials.deviation());
   auto const packs = pack_for_steps<Index>(items, o);
   auto const offer = [&] {
@@ -196,6 +164,7 @@ template <index_type Index>
     if (!choice.frugal()) choice.offer(made_by(sort_into_steps(pack_for_steps<Index>(items, o), items, o, {}), step_method::windows));
     return choice.take();
   }
+  if (o.time_for_randomness != batching_options::automatic) return plan_at_price<Index>(items, c, o, watch);
   return plan_per_step<Index>(items, c, o, watch);
 }
 

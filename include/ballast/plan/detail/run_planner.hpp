@@ -95,6 +95,7 @@ class run_planner {
          {std::uint64_t(o.synchronisation), o.stages, std::uint64_t(o.left_over), o.seed, o.epoch, std::uint64_t{o.least_fill},
           std::uint64_t{o.equal_micro_batches}, std::uint64_t(options_.data.oversize), options_.steps_per_epoch})
       h.append(value);
+    if (o.time_for_randomness != batching_options::automatic) h.append(std::uint64_t{o.time_for_randomness} + 1);
     if (options_.data.max_samples != 0) h.append(options_.data.max_samples);  // states without a limit stay as they are
     if (options_.order)
       for (auto const value : {std::uint64_t(options_.order->order), std::uint64_t(options_.order->key), options_.order->buckets})

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/deal_steps.hpp>
+#include <ballast/batching/detail/choose_plan.hpp>
+#include <ballast/batching/detail/pack_for_steps.hpp>
+#include <ballast/batching/detail/streamer.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/step_randomness.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/search_watch.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+// How `plan_steps` buys randomness with time.
+
+namespace ballast::inline v0_2::detail {
+
+/// Sorts packs by cost in windows, deals them, and balances each step by exchanges.
+template <index_type Index>
+[[nodiscard]] batching<Index> deal_in_window(groups<Index> const& packs, weighed_samples const& items, batching_options const& o,
+                                             std::uint64_t window) {
+  auto plan = sort_into_steps(packs, items, o, {.window = window, .redeal = true});
+  plan.method = step_method::windows;
+  plan.window = window;
+  return plan;
+}
+
+/// Makes plans in several ways, on a part of the samples where there are many steps, and takes the fastest of those that are about as
+/// random as time allows. `price` is in thousandths of the fastest plan's time; 1000 is any time.
+template <index_type Index>
+class priced_plans {
+ public:
+  priced_plans(weighed_samples const& items, batching_options const& o, std::uint64_t price, search_watch& watch)
+      : items_(items), o_(o), price_(price), watch_(watch), choice_(items, o) {}
+
+  /// Tries ways to stream the samples.
+  void try_ways(std::span<stream_options const> ways) {
+    auto part = o_;
+    part.left_over = left_over::drop;  // the last step of a part must not count
+    auto const some = in_part() ? random_part<Index>(items_, part_steps, choice_.fewest_steps(), ~epoch_seed(o_)) : weighed_samples{};
+    for (auto const& way : ways) {
+      if (interrupted()) return;
+      method by{.way = way};
+      note(by, in_part() ? streamer<Index>(some, part, way).run() : make(by), in_part() ? some : items_);
+    }
+  }
+  /// Tries packs that are sorted by cost in windows of steps, from wide windows on until one is random enough, or too slow.
+  void try_windows(groups<Index> packs) {
+    packs_.push_back(std::move(packs));
+    auto const places = static_cast<std::size_t>(o_.ranks * o_.micro_batches);
+    auto const some = in_part()
+                          ? random_packs(packs_.back(), items_, (std::min)(part_steps * places, packs_.back().size()), ~epoch_seed(o_))
+                          : packed_part<Index>{};
+    for (auto const window : {0U, 64U, 16U, 8U, 4U, 1U}) {
+      if (interrupted()) return;
+      method by{.packs = packs_.size(), .window = window};
+      note(by, in_part() ? deal_in_window(some.packs, some.items, o_, window) : make(by), in_part() ? some.items : items_);
+      if (auto const& last = tried_.back(); last.deviation <= 2 * random_ || !affordable(last)) return;
+    }
+  }
+  [[nodiscard]] batching<Index> take() {
+    auto least = tried_[fastest_].deviation;
+    for (auto const& m : tried_)
+      if (affordable(m)) least = (std::min)(least, m.deviation);
+    auto const enough = (std::max)(least / 2 * 3, 2 * random_);  // nothing is paid for hardly more randomness, or for more than draws have
+    auto best = fastest_;
+    for (std::size_t k = 0; k < tried_.size(); ++k) {
+      auto const& m = tried_[k];
+      if (m.deviation <= enough && affordable(m) && (tried_[best].deviation > enough || faster(m, tried_[best]))) best = k;
+    }
+    auto plan = whole(best);
+    // The part may have promised more. No plan takes less than the mean of all ranks.
+    auto const sure = price_ >= 1000 || waits_at_most(plan, static_cast<std::int64_t>(price_ / 10));
+    if (best != fastest_ && !sure && !interrupted()) {
+      auto other = whole(fastest_);
+      if (!costs_at_most({.time = plan.slowest.value, .work = choice_.work(plan)}, other.slowest.value, choice_.work(other)))
+        plan = std::move(other);
+    }
+    plan.complete = complete_;
+    return plan;
+  }
+
+ private:
+  /// A way to make steps, and the plan that it led to.
+  struct method {
+    stream_options way{};
+    std::size_t packs = 0;  ///< 0 streams samples; k deals the packs that were given k-th
+    std::uint64_t window = 0;
+    std::int64_t time = 0, work = 0;
+    std::uint64_t deviation = 0;  ///< variance of the token-mean length over some steps in a row
+    batching<Index> plan{};       ///< unless it was tried on a part
+  };
+  static constexpr std::size_t part_steps = 128;
+
+  [[nodiscard]] bool in_part() const noexcept { return choice_.fewest_steps() >= 2 * part_steps; }
+  [[nodiscard]] bool interrupted() {
+    if (!tried_.empty() && watch_.interrupted(0)) complete_ = false;
+    return !complete_;
+  }
+  [[nodiscard]] static bool faster(method const& a, method const& b) { return compare_products(a.time, b.work, b.time, a.work) < 0; }
+  [[nodiscard]] bool costs_at_most(method const& m, std::int64_t time, std::int64_t work) const {
+    auto const most = multiply_divide_up(static_cast<std::uint64_t>(time), 1000 + price_, 1000);
+    return compare_products(m.time, work, static_cast<std::int64_t>(most), m.work) <= 0;
+  }
+  [[nodiscard]] bool affordable(method const& m) const {
+    return price_ >= 1000 || costs_at_most(m, tried_[fastest_].time, tried_[fastest_].work);
+  }
+
+  void note(method by, batching<Index> plan, weighed_samples const& items) {
+    auto const in_a_row = (std::max)(std::size_t{1}, (std::min)(std::size_t{8}, plan.steps() / 4));
+    token_means const means(items.tokens, items.size());
+    by.time = plan.slowest.value;
+    by.work = choice_.work(plan);
+    by.deviation = means.variance(plan, in_a_row);
+    if (tried_.empty()) random_ = means.variance_of_random(plan.steps(), in_a_row);
+    if (!in_part()) by.plan = std::move(plan);
+    tried_.push_back(std::move(by));
+    if (faster(tried_.back(), tried_[fastest_])) fastest_ = tried_.size() - 1;
+  }
+  [[nodiscard]] batching<Index> whole(std::size_t k) { return in_part() ? make(tried_[k]) : std::move(tried_[k].plan); }
+  [[nodiscard]] batching<Index> make(method const& by) const {
+    if (by.packs != 0) return deal_in_window(packs_[by.packs - 1], items_, o_, by.window);
+    auto plan = streamer<Index>(items_, o_, by.way).run();
+    plan.method = method_of(by.way, items_, o_);
+    return plan;
+  }
+
+  weighed_samples const& items_;
+  batching_options const& o_;
+  std::uint64_t price_;
+  search_watch& watch_;
+  plan_choice<Index> choice_;
+  std::vector<groups<Index>> packs_;
+  std::vector<method> tried_;
+  std::size_t fastest_ = 0;
+  std::uint64_t random_ = 0;  ///< the deviation of random draws
+  bool complete_ = true;
+};
+
+/// The plan of all methods at the price of the options.
+template <index_type Index>
+[[nodiscard]] batching<Index> plan_at_price(weighed_samples const& items, step_constraints const& c, batching_options const& o,
+                                            search_watch& watch) {
+  auto ways = ways_to_stream(items, c, o);
+  stream_options const random{.tuning = {.fill = 980, .threshold = 0}};
+  auto const shared = items.longest > o.capacity || c.most_ranks_shared > 1;
+  if (!shared && std::ranges::find(ways, random) == ways.end()) ways.push_back(random);
+  priced_plans<Index> plans(items, o, o.time_for_randomness, watch);
+  plans.try_ways(ways);
+  if (items.longest <= o.capacity) {
+    plans.try_windows(pack_for_steps<Index>(items, o));
+    plans.try_windows(best_fit_decreasing<Index>(items.tokens, {.capacity = o.capacity}).packs);
+  }
+  return plans.take();
+}
+
+/// The plan of packs in windows at a price of 1 %. Of many steps, these are the fastest and fullest, and about as random over eight steps
+/// in a row as other plans that balance samples of high cost.
+template <index_type Index>
+[[nodiscard]] batching<Index> plan_windows(weighed_samples const& items, batching_options const& o, search_watch& watch) {
+  priced_plans<Index> plans(items, o, 10, watch);
+  plans.try_windows(pack_for_steps<Index>(items, o));
+  return plans.take();
+}
+
+}  // namespace ballast::inline v0_2::detail
