@@ -9,10 +9,11 @@
 int main(int argc, char** argv) {
   std::ostringstream text;
   figures::writer show(text);
-  for (auto const room : {figures::packing,   figures::near_optimal, figures::omnibal,  figures::layout,       figures::balance,
-                          figures::loss,      figures::batching,     figures::sharding, figures::execution,    figures::plan,
-                          figures::levels,    figures::curriculum,   figures::cost,     figures::memory_model, figures::memory_layout,
-                          figures::partition, figures::recompute,    figures::staging,  figures::pipeline,     figures::memory})
+  for (auto const room :
+       {figures::packing,  figures::near_optimal, figures::omnibal,       figures::layout,     figures::balance,   figures::loss,
+        figures::batching, figures::sharding,     figures::execution,     figures::plan,       figures::levels,    figures::curriculum,
+        figures::cost,     figures::memory_model, figures::memory_layout, figures::randomness, figures::partition, figures::recompute,
+        figures::staging,  figures::pipeline,     figures::memory})
     room(show);
   show.end();
   if (argc < 2) return std::cout << text.str() << std::flush ? 0 : 1;

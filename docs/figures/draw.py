@@ -263,6 +263,21 @@ def batching():
     axes.set_xlabel("step", x=0.32)
 
 
+def randomness():
+    _, sides = figure(3.2, 1, 3, sharey=True)
+    for axes, name, title in zip(sides, ("chat-sft", "reasoning-rollouts", "long-context-sft"), ("chat", "rollouts", "long context")):
+        for ranks, colour in ((8, BLUE), (32, ORANGE)):
+            points = data[f"randomness.{name}.{ranks}"]
+            idle, effect = [at[0] / 1e4 for at in points], [max(at[1], 1) / 1000 for at in points]
+            axes.plot(idle, effect, color=colour, linewidth=1.2, marker="o", markersize=4)
+            note(axes, idle[0], effect[0], f"{ranks} ranks", colour, weight="bold", xytext=(6, 2), textcoords="offset points")
+        axes.axhline(1, color=INK, linewidth=0.8)
+        axes.set_yscale("log")
+        axes.set_title(title, weight="normal", color=SOFT)
+    sides[0].set_ylabel("D8, random draws have 1")
+    sides[1].set_xlabel("% of the time in which ranks wait")
+
+
 def stacked(axes, rows, colours):
     """Horizontal bars of parts."""
     longest = max(sum(parts) for parts in rows)
@@ -557,7 +572,7 @@ def memory_layout():
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, sharding, execution, plan, levels, curriculum,
+    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, randomness, sharding, execution, plan, levels, curriculum,
                  cost, memory_model, memory_layout, partition, recompute, staging, pipeline, memory):
         draw()
         save(draw.__name__.replace("_", "-"), folder)

@@ -61,6 +61,7 @@ void layout(writer& show);
 void balance(writer& show);
 void loss(writer& show);
 void batching(writer& show);
+void randomness(writer& show);
 void sharding(writer& show);
 void execution(writer& show);
 void levels(writer& show);

@@ -5,8 +5,11 @@
 #include "planning/level_plan.hpp"
 #include "planning/model_plan.hpp"
 
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/step_randomness.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -55,6 +58,22 @@ void batching(writer& show) {
   show_plan("naive", compared.naive);
   show_plan("usual", compared.usual);
   show_plan("plan", compared.planned);
+}
+
+void randomness(writer& show) {
+  for (auto const& [name, capacity] : {std::pair{"chat-sft", 4096}, {"reasoning-rollouts", 32768}, {"long-context-sft", 131072}})
+    for (std::uint64_t const ranks : {8U, 32U}) {
+      auto lengths = lengths_like(name, 20000);
+      for (auto& l : lengths) l = (std::min)(l, std::int64_t{capacity});
+      std::vector<numbers> at;  // idle time in millionths, and the design effect over eight steps in thousandths
+      for (auto const price : {0U, 5U, 20U, 50U, 1000U}) {
+        auto const plan =
+            ballast::plan_steps(lengths, {.capacity = capacity, .ranks = ranks, .time_for_randomness = price}, ballast::dense_4096_cost);
+        at.push_back({millionths(1 - 1 / plan.slowest_over_mean(), 1),
+                      static_cast<std::int64_t>(ballast::randomness_of(plan, lengths).design_effect_8)});
+      }
+      show("randomness." + std::string(name) + "." + std::to_string(ranks), at);
+    }
 }
 
 void plan(writer& show) {
