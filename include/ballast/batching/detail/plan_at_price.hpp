@@ -51,17 +51,19 @@ class priced_plans {
       note(by, in_part() ? streamer<Index>(some, part, way).run() : make(by), in_part() ? some : items_);
     }
   }
-  /// Tries packs that are sorted by cost in windows of steps, from wide windows on until one is random enough, or too slow.
+  /// Tries packs that are sorted by cost in windows of steps, from wide windows on until one is random enough, or too slow. The widest is
+  /// always tried in full: a part has a narrower one, and it is the fastest.
   void try_windows(groups<Index> packs) {
     packs_.push_back(std::move(packs));
     auto const places = static_cast<std::size_t>(o_.ranks * o_.micro_batches);
-    auto const some = in_part()
-                          ? random_packs(packs_.back(), items_, (std::min)(part_steps * places, packs_.back().size()), ~epoch_seed(o_))
-                          : packed_part<Index>{};
+    packed_part<Index> some;
     for (auto const window : {0U, 64U, 16U, 8U, 4U, 1U}) {
       if (interrupted()) return;
       method by{.packs = packs_.size(), .window = window};
-      note(by, in_part() ? deal_in_window(some.packs, some.items, o_, window) : make(by), in_part() ? some.items : items_);
+      if (window == 64 && in_part())
+        some = random_packs(packs_.back(), items_, (std::min)(part_steps * places, packs_.back().size()), ~epoch_seed(o_));
+      auto const part = window != 0 && in_part();
+      note(by, part ? deal_in_window(some.packs, some.items, o_, window) : make(by), part ? some.items : items_);
       if (auto const& last = tried_.back(); last.deviation <= 2 * random_ || !affordable(last)) return;
     }
   }
@@ -120,11 +122,11 @@ class priced_plans {
     by.work = choice_.work(plan);
     by.deviation = means.variance(plan, in_a_row);
     if (tried_.empty()) random_ = means.variance_of_random(plan.steps(), in_a_row);
-    if (!in_part()) by.plan = std::move(plan);
+    if (&items == &items_) by.plan = std::move(plan);
     tried_.push_back(std::move(by));
     if (faster(tried_.back(), tried_[fastest_])) fastest_ = tried_.size() - 1;
   }
-  [[nodiscard]] batching<Index> whole(std::size_t k) { return in_part() ? make(tried_[k]) : std::move(tried_[k].plan); }
+  [[nodiscard]] batching<Index> whole(std::size_t k) { return tried_[k].plan.table.empty() ? make(tried_[k]) : std::move(tried_[k].plan); }
   [[nodiscard]] batching<Index> make(method const& by) const {
     if (by.packs != 0) return deal_in_window(packs_[by.packs - 1], items_, o_, by.window);
     auto plan = streamer<Index>(items_, o_, by.way).run();
