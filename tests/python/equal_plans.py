@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """plan_shards, chunks and levels beside the command line, array by array. BALLAST names the program."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -33,6 +34,15 @@ def as_written(plan):
         for rank in range(plan.ranks)
     ]
     return [group.tolist() for group in plan.groups], ranks, plan.left_out.tolist(), plan.execution
+
+
+def planned_batches(folder, first_step=0):
+    """The sampler of examples/python/batch_sampler.py, which is no part of the package, for rank 0."""
+    path = pathlib.Path(__file__).parents[2] / "examples/python/batch_sampler.py"
+    spec = importlib.util.spec_from_file_location("batch_sampler", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.PlannedBatches(folder, 0, first_step)
 
 
 class Equal(unittest.TestCase):
@@ -157,6 +167,32 @@ class Equal(unittest.TestCase):
                     self.assertEqual(f"{plan.hash():016x}", written["hash"])
                     pieces = [(p["sample"], p["offset"], p["length"]) for p in written["pieces"]]
                     self.assertEqual(plan.pieces, pieces)
+                    steps = list(planned_batches(folder).shards(lengths))  # the folder as steps that ranks execute
+                    self.assertEqual(len(steps), len(plan))
+                    for step, (setting, samples, shards) in enumerate(steps):
+                        self.assertEqual(setting, plan.settings[plan.levels[step]])
+                        np.testing.assert_array_equal(shards.lengths, plan.lengths[samples])
+                        rows, same = shards.pieces.copy(), plan.shards_of(step)
+                        rows[:, 0] = samples[rows[:, 0]]
+                        np.testing.assert_array_equal(rows, same.pieces)
+                    later = list(planned_batches(folder, 3).shards(lengths))
+                    self.assertEqual([s.hash() for *_, s in later], [s.hash() for *_, s in steps[3:]])
+        with self.assertRaisesRegex(ValueError, "^lengths has 9 entries, but 3000 samples were planned$"):
+            next(planned_batches(folder).shards(lengths[:9]))
+
+    def test_a_plan_of_one_length(self):
+        lengths = drawn(300, 20000, 7)
+        self.write(lengths)
+        folder = self.folder / "plan"
+        code, _, error = run(
+            "plan", self.file, "--capacity", 8192, "--ranks", 4, "--oversize", "split", "--multiple", 24, "--out", folder
+        )
+        self.assertEqual(code, 0, error)
+        trained = 0
+        for setting, samples, shards in planned_batches(folder).shards(lengths):
+            self.assertEqual((setting[1], len(shards.groups)), (1, 0))
+            trained += int(shards.lengths.sum())
+        self.assertEqual(trained, lengths.sum())
 
 
 if __name__ == "__main__":

@@ -170,13 +170,114 @@ def levels_on_ranks(rank, ranks, settings, folder):
     return difference(*changes), times.tolist(), int((np.diff(plan.levels) != 0).sum())
 
 
-def planned_batches(folder, rank):
+def planned_batches(folder, rank, first_step=0):
     """The sampler of examples/python/batch_sampler.py, which is no part of the package."""
     spec = importlib.util.spec_from_file_location("batch_sampler", ROOT / "examples/python/batch_sampler.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.PlannedBatches(folder, rank)
+    return module.PlannedBatches(folder, rank, first_step)
 
+
+class Corpus(Batch):
+    """Samples that steps take some of; `of` is a batch of them, one behind the other."""
+
+    def of(self, samples):
+        out = Batch.__new__(Batch)
+        at = [slice(int(self.starts[i]), int(self.starts[i + 1])) for i in samples]
+        out.lengths, out.counts = self.lengths[samples], self.counts[samples]
+        out.tokens, out.labels = (torch.cat([of[a] for a in at]) for of in (self.tokens, self.labels))
+        out.starts = np.concatenate([[0], np.cumsum(out.lengths)])
+        return out
+
+
+class Steps:
+    """A model on the ranks and one on this process alone, which take the same steps."""
+
+    def __init__(self, rank, groups, saved=None):
+        self.rank, self.groups, self.corpus = rank, groups, Corpus(7, count=40)
+        self.models = [model_of(torch.float64) for _ in range(2)]
+        if saved is not None:
+            for model, weights in zip(self.models, saved):
+                model.load_state_dict(weights)
+        self.optimizers = [torch.optim.SGD(model.parameters(), 0.05) for model in self.models]
+        self.worst, self.degrees = 0.0, []
+        self.times = np.zeros(len(self.corpus.lengths), int)
+
+    def take(self, degree, samples, shards):
+        batch = self.corpus.of(samples)
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+        train_shards(self.models[0], batch, shards, self.rank, self.groups)
+        train_alone(self.models[1], batch, range(len(samples)))
+        self.worst = max(self.worst, difference(*map(flat, self.models)))
+        for optimizer in self.optimizers:
+            optimizer.step()
+        self.degrees.append(degree)
+        self.times[samples] += 1
+
+    def saved(self):
+        return [{name: w.clone() for name, w in model.state_dict().items()} for model in self.models]
+
+    def weights(self):
+        return flat(self.models[0], lambda parameter: parameter)
+
+
+def run_in_levels(settings, ranks, curriculum="interleaved"):
+    lengths = Corpus(7, count=40).lengths
+    return ballast.TrainingRun(
+        lengths, levels=settings, ranks=ranks, epochs=2, cost=COST, curriculum=curriculum, seed=3
+    )
+
+
+def run_on_ranks(rank, ranks, settings, folder):
+    """Two epochs of a run, the same stopped in the middle of each epoch, and the first by the files of a plan."""
+    run = run_in_levels(settings, ranks)
+    groups = Groups(widths=[setting.degree for setting in run.settings])
+    steps, stops = Steps(rank, groups), {}
+    for step in run:
+        steps.take(run.setting.degree, run.samples(), run.shards())
+        if step in (run.steps // 4, 3 * run.steps // 4):
+            stops[step] = run.state(), steps.saved()
+    for state, saved in stops.values():
+        again, later = run_in_levels(settings, ranks), Steps(rank, groups, saved)
+        again.resume(state)
+        for _ in again:
+            later.take(again.setting.degree, again.samples(), again.shards())
+        assert torch.equal(later.weights(), steps.weights())
+        assert later.degrees == steps.degrees[-len(later.degrees) :]
+    filed, first, whole = Steps(rank, groups), run_in_levels(settings, ranks), run.steps // 2
+    for start, end in ((0, 2), (2, whole)):  # a sampler of its own behind the stop
+        sampler = planned_batches(folder, rank, start)
+        for _, (setting, samples, shards) in zip(range(start, end), sampler.shards(filed.corpus.lengths)):
+            first.next()
+            assert (setting, shards.hash()) == (first.setting, first.shards().hash())
+            assert samples.tolist() == first.samples().tolist()
+            filed.take(setting[1], samples, shards)
+    assert first.state()[3:5] == [0, 1] and set(filed.times) == {1}
+    return max(steps.worst, filed.worst), steps.times.tolist(), steps.degrees, len(groups)
+
+
+def first_half(rank, ranks, settings):
+    """The state of a run that stopped in the middle of its first epoch, and what it had trained."""
+    run = run_in_levels(settings, ranks)
+    steps = Steps(rank, Groups(widths=[setting.degree for setting in run.settings]))
+    for step in run:
+        steps.take(run.setting.degree, run.samples(), run.shards())
+        if step + 1 == run.steps // 4:
+            return run.state(), steps.saved(), steps.times, steps.worst
+
+
+def second_half(rank, ranks, settings, state, saved):
+    """The rest of that epoch on other ranks, and the epoch behind it."""
+    run = run_in_levels(settings, ranks)
+    run.resume(state)
+    steps = Steps(rank, Groups(widths=[setting.degree for setting in run.settings]), saved)
+    times = []
+    for _ in run:
+        if run.epoch and not times:
+            times = [steps.times.copy()]
+        steps.take(run.setting.degree, run.samples(), run.shards())
+    return times[0], steps.times - times[0], steps.degrees, steps.worst
 
 def train_chunks(model, batch, plan, rank):
     most = 0
@@ -250,6 +351,31 @@ class Executed(unittest.TestCase):
                     self.assertGreater(changes, 0)
                 print(f"levels on {ranks} ranks: changes of weights differ by at most {worst:.1e}")
 
+    def test_a_run_in_levels_trains_as_one_process(self):
+        for ranks, settings in ((2, [(24, 1), (48, 2)]), (3, [(24, 1), (48, 3)]), (4, [(12, 1), (24, 2), (48, 4)])):
+            with self.subTest(ranks=ranks), tempfile.TemporaryDirectory() as folder:
+                folder = self.written(folder, ranks, settings)
+                for worst, times, degrees, made in on_ranks(ranks, run_on_ranks, settings, folder, timeout=400):
+                    self.assertLess(worst, 1e-12)
+                    self.assertEqual(set(times), {2})
+                    self.assertEqual(set(degrees), {sp for _, sp in settings})
+                    self.assertGreater(sum(a != b for a, b in zip(degrees, degrees[1:])), 2)
+                    self.assertEqual(made, {2: 1, 3: 2, 4: 3}[ranks])
+                print(f"a run in levels on {ranks} ranks: {len(degrees)} steps, gradients differ by at most {worst:.1e}")
+
+    def test_a_run_in_levels_goes_on_with_other_ranks(self):
+        four, two = [(12, 1), (24, 2), (48, 4)], [(24, 1), (48, 2)]
+        for before, after in (((4, four), (2, two)), ((2, two), (4, four)), ((3, [(24, 1), (48, 3)]), (4, four))):
+            (state, saved, trained, worst), *others = on_ranks(before[0], first_half, before[1])
+            self.assertTrue(all(other[0] == state for other in others))
+            self.assertLess(worst, 1e-12)
+            for rest, epoch, degrees, worst in on_ranks(*after[:1], second_half, after[1], state, saved):
+                self.assertEqual(set(trained + rest), {1})  # each sample once in the epoch that was interrupted
+                self.assertEqual((set(trained), set(epoch)), ({0, 1}, {1}))
+                self.assertEqual(set(degrees), {sp for _, sp in after[1]})
+                self.assertLess(worst, 1e-12)
+            print(f"from {before[0]} ranks to {after[0]}: gradients differ by at most {worst:.1e}")
+
     def written(self, folder, ranks, settings):
         """The folder of the same plan by the command line."""
         path = pathlib.Path(folder)
@@ -277,10 +403,12 @@ class Executed(unittest.TestCase):
 
     def test_the_loop_of_the_page(self):
         page = (ROOT / "docs/execution.md").read_text()
-        code = re.search(r"## In PyTorch\n.*?```python\n(.*?)```", page, re.S)[1]
+        section = re.search(r"## In PyTorch\n(.*?)\n## ", page, re.S)[1]
+        batches, levels = re.findall(r"```python\n(.*?)```", section, re.S)
         for ranks in (2, 4):
-            for got, right in on_ranks(ranks, page_on_ranks, code):
-                self.assertLess(difference(got, right), 1e-12)
+            for code, function in ((batches, page_on_ranks), (levels, levels_of_page_on_ranks)):
+                for got, right in on_ranks(ranks, function, code):
+                    self.assertLess(difference(got, right), 1e-12)
 
 
 def refused_on_ranks(rank, ranks):
@@ -301,6 +429,21 @@ def page_on_ranks(rank, ranks, code):
     for batch in batches:
         train_alone(right, batch, range(len(batch.lengths)))
         optimizer.step(), optimizer.zero_grad()
+    return [flat(each, lambda parameter: parameter) for each in (names["model"], right)]
+
+
+def levels_of_page_on_ranks(rank, ranks, code):
+    corpus, right = Corpus(7, count=40), model_of(torch.float64)
+    names = {"model": model_of(torch.float64), "corpus": corpus, "lengths": corpus.lengths, "rank": rank}
+    names |= {"world": ranks, "saved": None, "optimizer": torch.optim.SGD(names["model"].parameters(), 0.05)}
+    exec(code, names)
+    optimizer = torch.optim.SGD(right.parameters(), 0.05)
+    run = ballast.TrainingRun(corpus.lengths, levels=names["levels"], ranks=ranks, epochs=2, cost=COST)
+    for _ in run:
+        train_alone(right, corpus, run.samples().tolist())
+        optimizer.step(), optimizer.zero_grad()
+    assert run.state() == names["saved"]
+    exec(code, names)  # resumed behind the last step, it does nothing more
     return [flat(each, lambda parameter: parameter) for each in (names["model"], right)]
 
 

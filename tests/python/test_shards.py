@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests plan_shards, chunks and levels with NumPy alone. Run by scripts/test-python and .ci/run."""
 
+import copy
 import pathlib
+import pickle
 import re
 import time
 import unittest
@@ -313,6 +315,264 @@ class Levels(unittest.TestCase):
             self.plan.shards_of(999)
         with self.assertRaisesRegex(ValueError, 'layout = "spiral" is not one of zigzag, contiguous'):
             self.plan.shards_of(0, layout="spiral")
+
+
+class Runs(unittest.TestCase):
+    """TrainingRun in levels."""
+
+    levels = [(4096, 1), (32768, 4, 8)]
+
+    def setUp(self):
+        self.lengths = drawn(1500, 30000, 4)
+        self.arguments = {"ranks": 8, "epochs": 2, "cost": COST, "micro_batches": 2, "seed": 5}
+
+    def made(self, **change):
+        return ballast.TrainingRun(self.lengths, **{"levels": self.levels, **self.arguments, **change})
+
+    def rest_of(self, run):
+        """Of each step left: its epoch, setting, samples and shards."""
+        return [(run.epoch, run.setting, run.samples().tolist(), run.shards().hash()) for _ in run]
+
+    def test_steps_are_those_of_levels(self):
+        self.steps_are_those_of_levels("hbp")
+        self.steps_are_those_of_levels("interleaved")
+
+    def steps_are_those_of_levels(self, curriculum):
+        run = self.made(curriculum=curriculum)
+        self.assertEqual(run.settings, [(4096, 1, 0), (32768, 4, 8)])
+        plans = [
+            ballast.levels(
+                self.lengths, self.levels, gpus=8, cost=COST, micro_batches=2, curriculum=curriculum, seed=5, epoch=epoch
+            )
+            for epoch in (0, 1)
+        ]  # fmt: skip
+        self.assertEqual((run.steps, run.micro_batches), (sum(map(len, plans)), plans[0].steps.shape[2]))
+        changes, before = 0, None
+        for step, (epoch, at) in zip(run, ((e, s) for e in (0, 1) for s in range(len(plans[e])))):
+            plan = plans[epoch]
+            self.assertEqual((run.epoch, run.step, run.level), (epoch, step + 1, plan.levels[at]))
+            self.assertEqual(run.setting.degree, plan.settings[run.level][1])
+            changes += before not in (None, run.level)
+            before = run.level
+            samples, shards, same = run.samples(), run.shards(), plan.shards_of(at)
+            self.assertEqual(shards.lengths.tolist(), self.lengths[samples].tolist())
+            renumbered = shards.pieces.copy()
+            renumbered[:, 0] = samples[renumbered[:, 0]]
+            np.testing.assert_array_equal(renumbered, same.pieces)
+            for name in ("rank_offsets", "pass_offsets"):
+                np.testing.assert_array_equal(getattr(shards, name), getattr(same, name))
+            self.assertEqual([g.tolist() for g in shards.groups], [g.tolist() for g in same.groups])
+            self.assertEqual(shards.left_out.tolist(), [])
+            for rank in range(8):
+                own = {int(samples[i]) for work in shards.passes_of(rank) for i in work.samples}
+                packs = {i for pack in run.packs_of(rank) for i in pack.tolist()}
+                self.assertLessEqual(own, packs)  # of a sample with few tokens, not every rank has one
+                self.assertTrue(all(self.lengths[i] < run.setting.degree for i in packs - own))
+        self.assertTrue(run.done)
+        self.assertGreater(changes, 0)
+        with self.assertRaisesRegex(ValueError, "^all [0-9]+ steps of the run are done$"):
+            run.next()
+
+    def test_a_run_goes_on_in_the_middle_of_an_epoch(self):
+        whole = self.made()
+        steps = self.rest_of(whole)
+        self.assertEqual(len(steps), whole.steps)
+        for epoch in (0, 1):
+            trained = [i for at, _, samples, _ in steps if at == epoch for i in samples]
+            self.assertEqual(sorted(trained), list(range(1500)))
+        for stop in (0, 1, 7, len(steps) // 2, len(steps) // 2 + 3, len(steps)):
+            run = self.made()
+            for _ in range(stop):
+                run.next()
+            state = run.state()
+            self.assertTrue(all(0 <= word < 1 << 64 for word in state))
+            others = [copy.copy(run), pickle.loads(pickle.dumps(run)), self.made()]
+            others[2].resume(state)
+            for other in others:
+                self.assertEqual((other.step, other.steps, other.state(), other.hash()), (stop, len(steps), state, run.hash()))
+                self.assertEqual(self.rest_of(other), steps[stop:])
+            self.assertEqual(run.step, stop)  # copies walk by themselves
+
+    def test_other_ranks_train_what_is_left(self):
+        for oversize, levels in (("reject", self.levels), ("split", [(1024, 1), (4096, 2)]), ("set_aside", [(4096, 2)])):
+            run = self.made(levels=levels, oversize=oversize)
+            once = set(range(1500 + len(run.pieces))) - set(run.set_aside.tolist())
+            trained = [0] * (1500 + len(run.pieces))
+
+            def walk(run, steps):
+                for _ in range(steps):
+                    run.next()
+                    tokens = run.shards().lengths
+                    for i, length in zip(run.samples().tolist(), tokens.tolist()):
+                        trained[i] += 1
+                        expected = run.pieces[i - 1500][2] if i >= 1500 else min(int(self.lengths[i]), levels[-1][0])
+                        self.assertEqual(length, expected)
+
+            walk(run, 5)
+            second = self.made(levels=levels, oversize=oversize)
+            second.resume(run.state(), ranks=4, micro_batches=1)  # planned anew
+            self.assertEqual((second.ranks, second.step), (4, 5))
+            walk(second, 3)
+            third = self.made(levels=[(512, 1), levels[-1][:2]], ranks=12, oversize=oversize)  # levels, too
+            third.resume(second.state())
+            at = third.step
+            while third.epoch == 0 and not third.done:
+                ahead = copy.copy(third)
+                ahead.next()
+                if ahead.epoch:
+                    break
+                walk(third, 1)
+            self.assertGreater(third.step, at)
+            self.assertEqual({i for i, times in enumerate(trained) if times}, once)
+            self.assertEqual({trained[i] for i in once}, {1})
+            total, so_far = third.steps, third.step
+            self.assertEqual(len(self.rest_of(third)), total - so_far)
+            again = self.made(levels=[(512, 1), levels[-1][:2]], ranks=12, oversize=oversize)
+            again.resume(second.state())
+            state = again.state()
+            self.assertEqual(state, second.state())  # nothing was trained since
+
+    def test_a_warm_up_comes_once(self):
+        for stop in (0, 1, 4, 12):
+            run = self.made(micro_batches=1, epochs=1)
+            self.assertEqual(run.steps, 20)
+            warm_up, trained = 7, []  # half of the 15 steps on the shortest level
+            for _ in range(stop):
+                run.next()
+                trained += run.samples().tolist()
+                self.assertTrue(run.step > warm_up or run.level == 0)
+            rest = np.array(sorted(set(range(1500)) - set(trained)))
+            plan = ballast.levels(
+                self.lengths[rest], self.levels, gpus=4, cost=COST, seed=5, warm_up=max(warm_up - stop, 0)
+            )
+            run.resume(run.state(), ranks=4)
+            self.assertEqual([run.level for _ in run], plan.levels.tolist())
+        self.assertNotEqual(
+            *(ballast.levels(self.lengths, self.levels, gpus=8, cost=COST, warm_up=n).levels.tolist() for n in (0, 7))
+        )
+
+    def test_a_state_of_something_else(self):
+        run = self.made()
+        for _ in range(9):
+            run.next()
+        state = run.state()
+        for change in range(len(state)):
+            damaged = [word ^ (i == change) for i, word in enumerate(state)]
+            with self.assertRaisesRegex(ValueError, "^the state is damaged"):
+                self.made().resume(damaged)
+        with self.assertRaisesRegex(ValueError, "^the state is damaged"):
+            self.made().resume([])
+        plain = ballast.TrainingRun(self.lengths, capacity=32768, **self.arguments)
+        with self.assertRaisesRegex(ValueError, "^the state is damaged, or not that of a run in levels"):
+            self.made().resume(plain.state())
+        for change in ({"seed": 6}, {"oversize": "split"}, {"curriculum": "ascending"}):
+            with self.assertRaisesRegex(ValueError, "^the state is of a run with other samples"):
+                self.made(**change).resume(state)
+        fresh = self.made()
+        with self.assertRaisesRegex(ValueError, "tokens and is not trained in this epoch yet, but the longest level has 4096"):
+            self.made(levels=[(4096, 1)], oversize="set_aside").resume(self.started(oversize="set_aside"))
+        with self.assertRaisesRegex(ValueError, r"^levels\[1\]: an SP degree of 4 does not divide ranks = 6"):
+            fresh.resume(state, ranks=6)
+        self.assertEqual((fresh.step, fresh.ranks), (0, 8))
+        short = self.made(epochs=1)
+        second = self.made()
+        while second.epoch == 0:
+            second.next()
+        short.resume(second.state())
+        self.assertTrue(short.done)
+        self.assertEqual(short.steps, second.step)
+
+    def started(self, **change):
+        run = self.made(**change)
+        run.next()
+        return run.state()
+
+    def test_levels_by_name(self):
+        run = self.made(levels="auto", capacity=32768, epochs=1)
+        plan = ballast.levels(self.lengths, gpus=8, cost=COST, capacity=32768, micro_batches=2, seed=5)
+        self.assertEqual((run.settings, run.steps), (plan.settings, len(plan)))
+        run.next(), run.next()
+        other = self.made(levels="hbp", capacity=32768, epochs=1)
+        other.resume(run.state())
+        trained = [i for _, _, samples, _ in self.rest_of(other) for i in samples]
+        self.assertEqual(len(trained), len(set(trained)))
+        again = self.made(levels="auto", capacity=32768, epochs=1)
+        again.resume(run.state())
+        self.assertEqual(self.rest_of(again), self.rest_of(run))
+
+    def test_a_run_of_one_length_has_shards_too(self):
+        for oversize in ("reject", "split"):
+            capacity = 32768 if oversize == "reject" else 5000
+            run = ballast.TrainingRun(self.lengths, capacity=capacity, oversize=oversize, **self.arguments)
+            trained = []
+            for _ in run:
+                if run.epoch:
+                    break
+                samples, shards = run.samples(), run.shards()
+                self.assertEqual((run.setting, len(shards.groups)), ((capacity, 1, 0), 0))
+                for rank in range(8):
+                    packs = [samples[work.samples].tolist() for work in shards.passes_of(rank)]
+                    self.assertEqual(packs, [pack.tolist() for pack in run.packs_of(rank)])
+                trained += list(zip(samples.tolist(), shards.lengths.tolist()))
+            self.assertEqual(len({i for i, _ in trained}), len(trained))
+            self.assertEqual(sum(tokens for _, tokens in trained), self.lengths.sum())
+
+    def test_errors_name_the_argument(self):
+        for change, sentence in (
+            ({"levels": None}, "^capacity is missing"),
+            ({"levels": None, "capacity": 40000, "curriculum": "random"}, "^curriculum and device are for a run in levels"),
+            ({"order": "ascending"}, "^order is not for a run in levels"),
+            ({"tokens_per_step": 10}, "^tokens_per_step is not for a run in levels"),
+            ({"capacity": 9}, "^capacity is for levels"),
+            ({"levels": [5]}, r"^levels\[0\] is not a tuple of"),
+            ({"ranks": 0}, "^ranks = 0 must be in"),
+            ({"epochs": 0}, "^epochs = 0 must be positive$"),
+            ({"cost": ballast.token_cost()}, "^cost is neither the name of a model nor a Transformer"),
+            ({"levels": [(4096, 1)]}, "exceeds the longest level, 4096"),
+            ({"levels": [(1, 1)], "oversize": "set_aside"}, "^every sample is longer than the longest level"),
+        ):
+            with self.subTest(change=change), self.assertRaisesRegex(ValueError, sentence):
+                self.made(**change)
+        with self.assertRaisesRegex(ValueError, "^lengths must be integers in one dimension"):
+            ballast.TrainingRun([0.5], levels=self.levels, **self.arguments)
+        run = self.made()
+        with self.assertRaisesRegex(ValueError, "^no step was handed out"):
+            run.samples()
+        run.next()
+        with self.assertRaisesRegex(IndexError, "^rank 8 is out of range: there are 8"):
+            run.packs_of(8)
+        for call in (lambda: run.observe(1.0), lambda: run.observe([1.0] * 8), run.measured, lambda: run.recalibrate([])):
+            with self.assertRaisesRegex(ValueError, "^a run in levels is not planned anew by measured times$"):
+                call()
+        from ballast.torch import Plan
+
+        with self.assertRaisesRegex(ValueError, "^in a run in levels several ranks share a pack"):
+            Plan(self.lengths, capacity=32768, levels="auto", **self.arguments)
+
+
+class Packs(unittest.TestCase):
+    def test_packs_on_groups_of_ranks(self):
+        packs = [[40, 9], [7], [1, 1], [3]]
+        shards = ballast.share_packs(packs, first=[0, 3, 0, 3], degree=3, ranks=6)
+        every_token_once(self, shards, np.array([40, 9, 7, 1, 1, 3]))
+        self.assertEqual([g.tolist() for g in shards.groups], [[0, 1, 2], [3, 4, 5], [3, 4, 5]])
+        self.assertEqual([len(shards.passes_of(rank)) for rank in range(6)], [2, 1, 1, 2, 2, 2])  # 2 tokens are on one rank
+        one = ballast.share_packs([[40, 9]], first=[0], degree=4, ranks=4)
+        np.testing.assert_array_equal(one.pieces, ballast.share_pack([40, 9], ranks=4).pieces)
+        for change, sentence in (
+            ({"packs": [[1], []]}, r"^packs\[1\] is empty"),
+            ({"packs": [[1], [0]]}, r"^lengths\[1\] = 0 must be positive"),
+            ({"packs": [[0.5]]}, r"^packs\[0\] holds float64"),
+            ({"first": [0]}, "^first has 1 entries for 2 packs"),
+            ({"first": [0, 3]}, r"^first\[1\] = 3 and the 2 ranks from there on are not among 4"),
+            ({"first": [-1, 0]}, r"^first\[0\] = -1 and the 2 ranks"),
+            ({"degree": 5}, r"^degree = 5 must be in 1 \.\.\. ranks = 4"),
+            ({"degree": 0}, "^degree = 0 must be in"),
+            ({"ranks": 0}, "^ranks = 0 must be in"),
+            ({"layout": "spiral"}, 'layout = "spiral" is not one of zigzag, contiguous'),
+        ):
+            with self.subTest(change=change), self.assertRaisesRegex(ValueError, sentence):
+                ballast.share_packs(**{"packs": [[5], [6, 7]], "first": [0, 2], "degree": 2, "ranks": 4, **change})
 
 
 class Documentation(unittest.TestCase):

@@ -13,9 +13,20 @@ what token t predicts, or -100: they are shifted before samples are cut. `counts
 count. The model calls work.attention(q, k, v) in each layer, with tensors of shape [tokens, heads, width].
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 import torch.distributed as dist
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ballast import Chunks, ShardPass, Shards
 
 __all__ = ["Groups", "Work", "average", "chains", "passes", "shifted_labels", "train_chain"]
 
@@ -27,19 +38,19 @@ class Groups:
     levels. Every rank makes them, in the same order; each may take seconds and memory where NCCL connects it.
     """
 
-    def __init__(self, widths=()):
+    def __init__(self, widths: Iterable[int] = ()) -> None:
         self._ranks = dist.get_world_size() if dist.is_initialized() else 1
         sizes = {1 << k for k in range(1, self._ranks.bit_length())} | {int(width) for width in widths}
-        self._made = {}
+        self._made: dict[tuple[int, ...], dist.ProcessGroup] = {}
         for width in sorted(sizes - {1}):
             for first in range(0, self._ranks - width + 1, width):
                 ranks = tuple(range(first, first + width))
                 self._made[ranks] = dist.new_group(list(ranks))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._made)
 
-    def of(self, ranks):
+    def of(self, ranks: Iterable[int]) -> dist.ProcessGroup:
         """The process group of some ranks, ascending. Raises ValueError if there is none."""
         ranks = tuple(int(rank) for rank in ranks)
         if ranks not in self._made:
@@ -54,12 +65,20 @@ class Groups:
 class _Ring:
     """The rows of a pass that attend to each other: those of one rank, or of all ranks of a group."""
 
-    def __init__(self, rows, keys, ranks, me, group, device):
+    def __init__(
+        self,
+        rows: NDArray[np.int64],
+        keys: Sequence[NDArray[np.int64]],
+        ranks: Sequence[int],
+        me: int,
+        group: dist.ProcessGroup | None,
+        device: Any,
+    ) -> None:
         self.rows = torch.as_tensor(rows, device=device)  # places in the row of the pass
         self.keys = [torch.as_tensor(held, device=device) for held in keys]  # of each rank: sample and position
         self.ranks, self.me, self.group = ranks, me, group
 
-    def blocks(self, *mine):
+    def blocks(self, *mine: Tensor) -> Generator[tuple[int, Tensor], Tensor | None, None]:
         """Whose keys are here, and the keys: this rank's first, then the others as they come round the ring.
 
         Send back what should travel on with them; the last that comes is what the others made of this rank's own.
@@ -71,7 +90,7 @@ class _Ring:
             here = self._passed_on(here if changed is None else changed, len(self.keys[(owner - 1) % n]))
         yield self.me, here
 
-    def _passed_on(self, block, rows):
+    def _passed_on(self, block: Tensor, rows: int) -> Tensor:
         n = len(self.ranks)
         if n == 1:
             return block
@@ -82,7 +101,7 @@ class _Ring:
             work.wait()
         return come
 
-    def seen(self, owner):
+    def seen(self, owner: int) -> Tensor:
         """Which keys of a rank each of our rows may see: those of its sample that are not behind it."""
         mine, theirs = self.keys[self.me], self.keys[owner]
         return (mine[:, :1] == theirs[None, :, 0]) & (mine[:, 1:] >= theirs[None, :, 1])
@@ -92,7 +111,7 @@ class _RingAttention(torch.autograd.Function):
     """Causal attention of samples of any length. Parts are merged by their log-sum-exp, and scores computed again."""
 
     @staticmethod
-    def forward(ctx, q, k, v, ring):
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, ring: _Ring) -> Tensor:
         out = lse = None
         scale = q.shape[-1] ** -0.5
         blocks = ring.blocks(k, v)
@@ -113,7 +132,7 @@ class _RingAttention(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx, d_out):
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         q, k, v, out, lse = ctx.saved_tensors
         ring, d_q = ctx.ring, torch.zeros_like(q)
         mean = (d_out * out).sum(-1).T[..., None]
@@ -133,7 +152,9 @@ class _RingAttention(torch.autograd.Function):
 class Work:
     """A pass of a rank as tensors: `token_indices`, `position_ids` and `weights` of its row, and `cu_seqlens`."""
 
-    def __init__(self, of, weights, rings, device=None):
+    def __init__(
+        self, of: ShardPass, weights: NDArray[np.float64], rings: Sequence[_Ring], device: Any = None
+    ) -> None:
         self.pieces = of.pieces
         self.cu_seqlens = torch.as_tensor(of.cu_seqlens, device=device)
         self.position_ids = torch.as_tensor(of.position_ids, device=device)
@@ -141,7 +162,7 @@ class Work:
         self.weights = torch.as_tensor(np.repeat(weights, of.pieces[:, 2] - of.pieces[:, 1]), device=device)
         self._rings = rings
 
-    def attention(self, q, k, v):
+    def attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Causal attention within samples, over all ranks that share them; tensors are [tokens, heads, width]."""
         out = torch.empty_like(q)
         for ring in self._rings:
@@ -149,14 +170,14 @@ class Work:
             out = out.index_copy(0, ring.rows, part)
         return out
 
-    def loss(self, logits, labels):
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The sum of token losses, weighted so that the mean of all ranks' gradients is that of the batch."""
         here = labels[self.token_indices]
         each = torch.nn.functional.cross_entropy(logits, here, reduction="none", ignore_index=-100)
         return (each * self.weights.to(each.dtype)).sum()
 
 
-def _rows_of(pieces):
+def _rows_of(pieces: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sample, position and group of each token of some pieces."""
     if not len(pieces):
         return np.zeros((0, 3), np.int64)
@@ -164,7 +185,9 @@ def _rows_of(pieces):
     return np.concatenate(each)
 
 
-def passes(plan, rank, counts, groups, preset="hf", device=None):
+def passes(
+    plan: Shards, rank: int, counts: ArrayLike, groups: Groups, preset: str = "hf", device: Any = None
+) -> Iterator[Work]:
     """The passes of a rank, one after the other. All ranks of a group must come to their pass with it.
 
     `counts` are the labels of each sample that count. With `preset` the gradient is that of a framework's loss
@@ -173,9 +196,9 @@ def passes(plan, rank, counts, groups, preset="hf", device=None):
     for ranks in plan.groups:
         groups.of(ranks)  # every rank has the same plan, so none waits for one that raises an error
     weights = plan.weights_of(rank, counts, preset)
-    held = {}  # of each group: the tokens of each of its ranks
+    held: dict[int, dict[int, NDArray[np.int64]]] = {}  # of each group: the tokens of each of its ranks
 
-    def keys_of(group):
+    def keys_of(group: int) -> dict[int, NDArray[np.int64]]:
         if group not in held:
             held[group] = {}
             for other in plan.groups[group].tolist():
@@ -192,18 +215,18 @@ def passes(plan, rank, counts, groups, preset="hf", device=None):
                 rings.append(_Ring(mine, [rows[mine, :2]], [rank], 0, None, device))
                 continue
             keys = keys_of(group)
-            ranks = list(keys)
-            rings.append(_Ring(mine, list(keys.values()), ranks, ranks.index(rank), groups.of(ranks), device))
+            sharing = list(keys)
+            rings.append(_Ring(mine, list(keys.values()), sharing, sharing.index(rank), groups.of(sharing), device))
         yield Work(each, weight, rings, device)
 
 
-def _span(plan, rank):
+def _span(plan: Shards, rank: int) -> slice:
     """The pieces of a rank, as a slice of those of the plan."""
     first, last = plan.rank_offsets[rank], plan.rank_offsets[rank + 1]
     return slice(int(plan.pass_offsets[first]), int(plan.pass_offsets[last]))
 
 
-def average(parameters, group=None):
+def average(parameters: Iterable[torch.nn.Parameter], group: dist.ProcessGroup | None = None) -> None:
     """Replaces gradients by their mean over all ranks, as DistributedDataParallel does."""
     for parameter in parameters:
         if parameter.grad is None:
@@ -213,7 +236,7 @@ def average(parameters, group=None):
             parameter.grad /= dist.get_world_size(group)
 
 
-def shifted_labels(samples, ignored=-100):
+def shifted_labels(samples: Sequence[Tensor], ignored: int = -100) -> Tensor:
     """What each token of some samples, one behind the other, predicts: the next token of its sample, or nothing."""
     return torch.cat([torch.cat([sample[1:], sample.new_full((1,), ignored)]) for sample in samples])
 
@@ -221,15 +244,19 @@ def shifted_labels(samples, ignored=-100):
 class _Chunk(Work):
     """A chunk of a chain, which attends to the keys and values that earlier chunks have left."""
 
-    def __init__(self, of, weights, chain, place, device):
+    def __init__(
+        self, of: ShardPass, weights: NDArray[np.float64], chain: list[_Chunk], place: int, device: Any
+    ) -> None:
         super().__init__(of, weights, [], device)
         self.keys = torch.as_tensor(_rows_of(of.pieces)[:, :2], device=device)
         self._chain, self._place = chain, place
-        self.kept = []  # of each layer: this chunk's keys and values
-        self.live = None  # of each layer: keys and values of the graph, and those of earlier chunks as its leaves
-        self.left = None  # of each layer: what later chunks have added to the gradients of keys and values
+        self._layers: list[tuple[Tensor, ...]] = []  # of the forward pass that runs
+        self._loss: Tensor | None = None
+        self.kept: list[tuple[Tensor, Tensor]] = []  # of each layer: this chunk's keys and values
+        self.live: list[tuple[Tensor, ...]] | None = None  # of each layer: keys and values of the graph, and those of earlier chunks as its leaves
+        self.left: list[list[Tensor]] | None = None  # of each layer: what later chunks have added to the gradients of keys and values
 
-    def attention(self, q, k, v):
+    def attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         layer, earlier = len(self._layers), self._chain[: self._place]
         past = [torch.cat([chunk.kept[layer][i] for chunk in earlier]) if earlier else k[:0].detach() for i in (0, 1)]
         past = [leaf.requires_grad_(torch.is_grad_enabled()) for leaf in past]
@@ -239,7 +266,7 @@ class _Chunk(Work):
         scores = torch.einsum("qhd,khd->hqk", q, torch.cat([past[0], k])) * q.shape[-1] ** -0.5
         return torch.einsum("hqk,khd->qhd", scores.masked_fill(~seen, -torch.inf).softmax(-1), torch.cat([past[1], v]))
 
-    def forward(self, loss_of, keep):
+    def forward(self, loss_of: Callable[[Work], Tensor], keep: bool) -> None:
         self._layers = []
         with torch.set_grad_enabled(keep):
             self._loss = loss_of(self)
@@ -248,9 +275,11 @@ class _Chunk(Work):
         if not keep:
             self._loss = None
 
-    def backward(self):
+    def backward(self) -> None:
         """Runs backward with the gradients that later chunks left, and leaves some to earlier chunks."""
-        outputs, gradients = [self._loss], [None]
+        assert self.live is not None and self._loss is not None, "the forward pass of this chunk was not kept"
+        outputs: list[Tensor] = [self._loss]
+        gradients: list[Tensor | None] = [None]
         for (k, v, *_), left in zip(self.live, self.left or []):
             outputs += [k, v]
             gradients += left
@@ -265,17 +294,21 @@ class _Chunk(Work):
         self.kept = []
 
 
-def chains(plan, rank, counts, preset="hf", device=None):
+def chains(
+    plan: Chunks, rank: int, counts: ArrayLike, preset: str = "hf", device: Any = None
+) -> Iterator[list[_Chunk]]:
     """The chains of a rank as lists of chunks, for `train_chain`. `plan` is what ballast.chunks returned."""
     weights = iter(plan.shards.weights_of(rank, counts, preset))
     for passes_of_chain in plan.chains_of(rank):
-        chain = []
+        chain: list[_Chunk] = []
         for place, each in enumerate(passes_of_chain):
             chain.append(_Chunk(each, next(weights), chain, place, device))
         yield chain
 
 
-def train_chain(chain, tasks, loss_of):
+def train_chain(
+    chain: Sequence[_Chunk], tasks: Iterable[tuple[int, str]], loss_of: Callable[[Work], Tensor]
+) -> int:
     """Runs a chain forward and backward by `plan.tasks(len(chain))`; loss_of(chunk) is the loss of a forward pass.
 
     Returns the most chunks whose activations lived at once.

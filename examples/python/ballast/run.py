@@ -8,14 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._ballast import make_run
+from ._ballast import make_run, share_packs
+from ._levels import How, LevelRun, Setting
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from ._ballast import Cost, Transformer
+    from ._ballast import Cost, Run, Shards, Transformer
 
 __all__ = ["TrainingRun"]
+
+
+# What a run in levels has no use for, with the values that mean nothing.
+WITHOUT_LEVELS: dict[str, Any] = {
+    "steps_per_epoch": 0,
+    "tokens_per_step": 0,
+    "order": "",
+    "key": "mean_length",
+    "buckets": 16,
+    "left_over": "split",
+    "synchronisation": "per_step",
+    "stages": 1,
+    "equal_micro_batches": True,
+}
 
 
 class TrainingRun:
@@ -29,13 +44,20 @@ class TrainingRun:
 
     After a restart, make the run again and call `resume(saved)`; with another number of ranks, the samples of the epoch
     that were not trained on are planned anew.
+
+    With `levels`, steps differ in how many ranks share a pack, `setting.degree`, and `ballast.execute` runs them:
+
+        run = ballast.TrainingRun(lengths, levels=[(8192, 1), (32768, 4)], ranks=8, epochs=3, cost="llama-3.1-8b")
+        for step in run:
+            run.setting, run.samples()           # a Setting, and the samples of all ranks
+            for work in run.shards().passes_of(rank): ...
     """
 
     def __init__(
         self,
         lengths: ArrayLike,
         *,
-        capacity: int,
+        capacity: int | None = None,
         ranks: int,
         micro_batches: int = 1,
         epochs: int = 1,
@@ -51,7 +73,9 @@ class TrainingRun:
         synchronisation: str = "per_step",
         stages: int = 1,
         equal_micro_batches: bool = True,
-        time_for_randomness: int | None = None,
+        levels: str | Sequence[tuple[int, int] | tuple[int, int, int]] | None = None,
+        curriculum: str = "hbp",
+        device: str = "h100",
     ) -> None:
         """Plans the first epoch.
 
@@ -60,8 +84,14 @@ class TrainingRun:
         is "reject", "set_aside", "truncate" or "split"; with "split", index n + j, for n samples, is `pieces[j]`.
         `order` is None, "random", "ascending", "ascending_buckets" or "shuffled_buckets", by the `key` of a step,
         "mean_length", "longest" or "cost". The other options are those of `plan_steps`.
+
+        `levels` plans as `ballast.levels` does: "auto" or "hbp", with packs of up to `capacity` tokens, or tuples of the
+        tokens of a pack, the ranks that share it, and perhaps recomputed layers. `curriculum` orders the steps of an
+        epoch (the warm-up of "hbp" comes once), `device` is that whose times are modelled, and of the other options
+        `ranks`, `micro_batches`, `epochs`, `cost`, `seed` and `oversize` remain.
         """
         self._lengths = np.asarray(lengths)
+        self._tokens: NDArray[np.int64] | None = None
         self._options: dict[str, Any] = {
             "capacity": capacity,
             "ranks": ranks,
@@ -79,15 +109,43 @@ class TrainingRun:
             "synchronisation": synchronisation,
             "stages": stages,
             "equal_micro_batches": equal_micro_batches,
-            "time_for_randomness": time_for_randomness,
+            "levels": levels if levels is None or isinstance(levels, str) else tuple(levels),
+            "curriculum": curriculum,
+            "device": device,
         }
         self._epoch = 0
-        self._run = make_run(self._lengths, **self._options)
+        self._run = self._made(self._options)
+
+    def _made(self, options: dict[str, Any]) -> Run | LevelRun:
+        options = dict(options)
+        levels, capacity = options.pop("levels"), options["capacity"]
+        curriculum, device = options.pop("curriculum"), options.pop("device")
+        if levels is None:
+            if capacity is None:
+                raise ValueError("capacity is missing: it is the most tokens of a micro-batch")
+            if (curriculum, device) != ("hbp", "h100"):
+                raise ValueError("curriculum and device are for a run in levels: give levels, too")
+            return make_run(self._lengths, **options)
+        for name, unset in WITHOUT_LEVELS.items():
+            if options[name] != unset:
+                raise ValueError(f"{name} is not for a run in levels, whose steps ballast.levels plans")
+        if not np.issubdtype(self._lengths.dtype, np.integer) or self._lengths.ndim != 1:
+            raise ValueError(f"lengths must be integers in one dimension, not {self._lengths.dtype} in {self._lengths.ndim}")
+        return LevelRun(
+            self._lengths.astype(np.int64),
+            How(options["ranks"], options["micro_batches"], levels, capacity),
+            epochs=options["epochs"],
+            cost=options["cost"],
+            device=device,
+            curriculum=curriculum,
+            oversize=options["oversize"],
+            seed=options["seed"],
+        )
 
     @property
     def ranks(self) -> int:
         """Number of data-parallel ranks."""
-        return self._options["ranks"]
+        return int(self._options["ranks"])
 
     @property
     def micro_batches(self) -> int:
@@ -138,6 +196,56 @@ class TrainingRun:
         """The micro-batches of a rank in the step that `next` handed out, each an array of sample indices."""
         return self._run.packs_of(rank)
 
+    @property
+    def settings(self) -> list[Setting]:
+        """The levels of the steps: tokens of a pack, ranks that share it, and recomputed layers; without levels, one."""
+        return self._run.settings() if isinstance(self._run, LevelRun) else [Setting(self._options["capacity"], 1, 0)]
+
+    @property
+    def level(self) -> int:
+        """The level of the step that `next` handed out, an index into `settings`."""
+        return self._run.level() if isinstance(self._run, LevelRun) else 0
+
+    @property
+    def setting(self) -> Setting:
+        """The level of the step that `next` handed out, by its tokens, its degree and its recomputed layers."""
+        return self.settings[self.level]
+
+    def samples(self) -> NDArray[np.uint32]:
+        """The samples of all ranks in the step that `next` handed out, in the order in which `shards` numbers them."""
+        return np.concatenate([pack for _, pack in self._packs()])
+
+    def shards(self, layout: str = "zigzag") -> Shards:
+        """The step that `next` handed out, as shards of `samples()`: what `ballast.execute.passes` takes.
+
+        Each pack is a pass of the ranks that share it, a group of neighbours. Sample i of the shards is `samples()[i]`.
+        `layout` is "zigzag" or "contiguous".
+        """
+        tokens, packs = self._packed(), self._packs()
+        return share_packs(
+            [tokens[pack] for _, pack in packs],
+            first=[first for first, _ in packs],
+            degree=self.setting.degree,
+            ranks=self.ranks,
+            layout=layout,
+        )
+
+    def _packs(self) -> list[tuple[int, NDArray[np.uint32]]]:
+        """The packs of the step, each with the first rank of those that share it."""
+        firsts = range(0, self.ranks, self.setting.degree)
+        placed = [(place, first, pack) for first in firsts for place, pack in enumerate(self.packs_of(first))]
+        return [(first, pack) for _, first, pack in sorted(placed, key=lambda each: each[0])]
+
+    def _packed(self) -> NDArray[np.int64]:
+        """Tokens of each sample as it is packed, then of each piece."""
+        if isinstance(self._run, LevelRun):
+            return self._run.lengths()
+        if self._tokens is None:
+            pieces = [tokens for _, _, tokens in self.pieces]
+            whole = np.minimum(self._lengths, self._options["capacity"])
+            self._tokens = np.concatenate([whole, pieces]).astype(np.int64)
+        return self._tokens
+
     def __iter__(self) -> Iterator[int]:
         """The numbers of the steps that are left: `for step in run:` calls `next` before each."""
         while not self.done:
@@ -159,7 +267,7 @@ class TrainingRun:
         options["ranks"] = self.ranks if ranks is None else ranks
         if micro_batches is not None:
             options["micro_batches"], options["tokens_per_step"] = micro_batches, 0
-        run = self._run if options == self._options else make_run(self._lengths, **options)
+        run = self._run if options == self._options else self._made(options)
         run.resume([int(word) for word in state])
         self._run, self._options = run, options
 
@@ -194,6 +302,7 @@ class TrainingRun:
         """Another run at the same place, without planning again."""
         other = TrainingRun.__new__(TrainingRun)
         other._lengths, other._options, other._epoch = self._lengths, self._options, self._epoch
+        other._tokens = self._tokens
         other._run = self._run.copy()
         return other
 
@@ -202,7 +311,7 @@ class TrainingRun:
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self._lengths, self._options, self._epoch = saved["lengths"], saved["options"], saved["epoch"]
-        self._run = make_run(self._lengths, **self._options)
+        self._tokens, self._run = None, self._made(self._options)
         self._run.resume(saved["state"])
 
     def __repr__(self) -> str:

@@ -33,6 +33,11 @@ class Plan:
     """
 
     def __init__(self, lengths, *, capacity, ranks, micro_batches=1, **options):
+        if options.get("levels") is not None:
+            raise ValueError(
+                "in a run in levels several ranks share a pack, which a sampler of packs cannot say: run "
+                "ballast.TrainingRun(levels=...) by ballast.execute"
+            )
         self._lengths, self._options = lengths, {"capacity": capacity, **options}
         self._ranks, self._micro_batches = ranks, micro_batches
         self._start = ballast.TrainingRun(lengths, ranks=ranks, micro_batches=micro_batches, **self._options)

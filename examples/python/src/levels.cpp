@@ -5,12 +5,10 @@
 #include <nanobind/stl/vector.h>
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/cluster.hpp>
-#include <ballast/sharding/make_shards.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -52,35 +50,26 @@ std::vector<setting> settings_of(level_steps const& of) {
   return out;
 }
 
-inline constexpr word<ballast::share_layout> layout_words[] = {{"zigzag", ballast::share_layout::zigzag},
-                                                               {"contiguous", ballast::share_layout::contiguous}};
-
 shard_plan shards_of_step(level_steps const& of, std::int64_t step, std::string const& layout) {
   auto const& t = of.table;
   if (step < 0 || std::cmp_greater_equal(step, t.level.size()))
     throw nb::index_error(("step " + std::to_string(step) + " is out of range: there are " + std::to_string(t.level.size())).c_str());
   auto const s = static_cast<std::size_t>(step);
-  auto const sp = of.plan.levels[t.level[s]].setting.sp;
   auto const& lengths = of.plan.packed.lengths;
-  std::vector<std::int64_t> here;  // the samples of the step, numbered from 0
+  shared_packs packs{.offsets = {0}, .degree = of.plan.levels[t.level[s]].setting.sp};
   std::vector<std::uint32_t> numbers;
-  ballast::pass_list<> list;
   for (std::size_t m = 0; m < t.micro_batches; ++m)
-    for (std::size_t first = 0; first < t.devices; first += sp) {
+    for (std::size_t first = 0; first < t.devices; first += packs.degree) {
       auto const pack = t.table[(s * t.devices + first) * t.micro_batches + m];
       if (pack == t.none) continue;
-      std::int64_t tokens = 0;
       for (auto const i : t.packs[pack]) {
-        list.placements.push_back({static_cast<std::uint32_t>(here.size()), static_cast<std::uint32_t>(list.ranks.size()), list.all_ranks});
-        here.push_back(lengths[i]);
+        packs.lengths.push_back(lengths[i]);
         numbers.push_back(i);
-        tokens += lengths[i];
       }
-      std::vector<std::uint32_t> ranks(tokens < std::int64_t{sp} ? 1 : sp);  // few tokens are on the first GPU
-      std::iota(ranks.begin(), ranks.end(), static_cast<std::uint32_t>(first));
-      list.ranks.push_back(ranks);
+      packs.offsets.push_back(numbers.size());
+      packs.first.push_back(first);
     }
-  auto plan = ballast::make_shards(here, list, t.devices, value_named(layout_words, layout, "layout"));
+  auto plan = shards_of_packs(packs, t.devices, layout);
   for (auto& p : plan.pieces) p.sample = numbers[p.sample];
   std::vector<bool> trained(lengths.size());
   for (auto const i : numbers) trained[i] = true;
@@ -123,7 +112,8 @@ ballast_cli::level_choice given_levels(level_argument const& levels, ballast::se
 
 level_steps levels_for(array_like const& lengths, level_argument const& levels, std::uint32_t gpus, model_argument const& cost,
                        std::optional<std::int64_t> capacity, std::uint64_t micro_batches, std::string const& device,
-                       std::string const& curriculum, std::string const& oversize, std::uint64_t seed, std::uint64_t epoch) {
+                       std::string const& curriculum, std::string const& oversize, std::uint64_t seed, std::uint64_t epoch,
+                       std::optional<std::uint64_t> warm_up) {
   auto const given = integers(lengths, "lengths").copy();
   require(!given.empty(), [] { return "lengths is empty: there are no samples to plan"; });
   require(!cost.is_none(), [] {
@@ -179,7 +169,7 @@ level_steps levels_for(array_like const& lengths, level_argument const& levels, 
                             {.devices = gpus,
                              .micro_batches = micro_batches,
                              .oversize = policy,
-                             .order = {.order = order->order, .warm_up = order->warm_up},
+                             .order = {.order = order->order, .warm_up = warm_up.value_or(order->warm_up)},
                              .seed = seed,
                              .epoch = epoch}),
                     {}};
@@ -242,13 +232,15 @@ void bind_levels(nb::module_& m) {
       });
   m.def("levels", &levels_for, "lengths"_a, "levels"_a = "auto", nb::kw_only(), "gpus"_a, "cost"_a = nb::none(), "capacity"_a = nb::none(),
         "micro_batches"_a = 1, "device"_a = "h100", "curriculum"_a = "hbp", "oversize"_a = "reject", "seed"_a = 0, "epoch"_a = 0,
+        "warm_up"_a = nb::none(),
         "Plans an epoch in levels, as HBP does: long packs that several GPUs share, short ones that need one GPU, and an order of their\n"
         "steps. The plan is that of `ballast plan --levels`.\n\n"
         "`levels` is \"auto\", the levels of least modelled time, or \"hbp\", the published rule, both with packs of up to `capacity`\n"
         "tokens; or tuples (tokens of a pack, GPUs that share it, recomputed layers). `cost` has no default: it is the name of a model or\n"
         "a Transformer. `micro_batches` are those of a rank in the level whose steps hold most tokens. `curriculum` is the order:\n"
         "\"hbp\" (a warm-up of 500 steps on the shortest level, then interleaved), \"interleaved\", \"random\", \"ascending\",\n"
-        "\"ascending-buckets\", \"shuffled-buckets\". Another `epoch` gives another order.");
+        "\"ascending-buckets\", \"shuffled-buckets\". Another `epoch` gives another order. `warm_up` is another number than\n"
+        "500: it is that of epoch 0, of which half the steps on the shortest level are a warm-up at most.");
 }
 
 }  // namespace ballast_python

@@ -14,6 +14,7 @@
 #include <ballast/layout/zigzag.hpp>
 #include <ballast/loss/presets.hpp>
 #include <ballast/sharding/check.hpp>
+#include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/shard_layout.hpp>
 #include <ballast/sharding/time_shards.hpp>
@@ -330,10 +331,27 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
   });
 }
 
+inline constexpr word<ballast::share_layout> layout_words[] = {{"zigzag", ballast::share_layout::zigzag},
+                                                               {"contiguous", ballast::share_layout::contiguous}};
 inline constexpr word<ballast::share_cut> cut_words[] = {{"per_document", ballast::share_cut::per_document},
                                                          {"per_sequence", ballast::share_cut::per_sequence}};
 
 }  // namespace
+
+ballast::shards<> shards_of_packs(shared_packs const& packs, std::uint64_t ranks, std::string const& layout) {
+  ballast::pass_list<> list;
+  for (std::size_t p = 0; p < packs.first.size(); ++p) {
+    std::int64_t tokens = 0;
+    for (auto i = packs.offsets[p]; i < packs.offsets[p + 1]; ++i) {
+      list.placements.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(p), list.all_ranks});
+      tokens += packs.lengths[i];
+    }
+    std::vector<std::uint32_t> on(std::cmp_less(tokens, packs.degree) ? 1 : packs.degree);  // few tokens are on the first rank
+    std::iota(on.begin(), on.end(), static_cast<std::uint32_t>(packs.first[p]));
+    list.ranks.push_back(on);
+  }
+  return make_shards(packs.lengths, list, ranks, value_named(layout_words, layout, "layout"));
+}
 
 nb::object passes_of(nb::object const& plan, std::int64_t rank) {
   auto const& of = nb::cast<shard_plan const&>(plan);
@@ -368,6 +386,40 @@ void bind_shards(nb::module_& m) {
       "lengths"_a, nb::kw_only(), "ranks"_a, "cut"_a = "per_document",
       "Cuts the samples of one pack over all ranks, of which each gets an early and a late chunk: of each sample (\"per_document\"), so\n"
       "that ranks compute the same number of pairs, or of the packed row (\"per_sequence\"), so that pieces are long.");
+  m.def(
+      "share_packs",
+      [](nb::typed<nb::iterable, array_like> const& packs, array_like const& first, std::uint64_t degree, std::uint64_t ranks,
+         std::string const& layout) {
+        require(ranks > 0 && ranks < std::uint64_t{1} << 20,
+                [&] { return "ranks = " + std::to_string(ranks) + " must be in 1 ... 2^20 - 1"; });
+        require(degree > 0 && degree <= ranks,
+                [&] { return "degree = " + std::to_string(degree) + " must be in 1 ... ranks = " + std::to_string(ranks); });
+        shared_packs all{.offsets = {0}, .degree = degree};
+        for (nb::handle const pack : packs) {
+          auto const name = "packs[" + std::to_string(all.offsets.size() - 1) + "]";
+          auto const here = integers(pack, name.c_str()).copy();
+          require(!here.empty(), [&] { return name + " is empty"; });
+          all.lengths.insert(all.lengths.end(), here.begin(), here.end());
+          all.offsets.push_back(all.lengths.size());
+        }
+        require_positive(all.lengths);
+        auto const places = integers(first, "first").copy();
+        require(places.size() + 1 == all.offsets.size(), [&] {
+          return "first has " + std::to_string(places.size()) + " entries for " + std::to_string(all.offsets.size() - 1) + " packs";
+        });
+        for (std::size_t i = 0; i < places.size(); ++i) {
+          require(places[i] >= 0 && std::cmp_less_equal(places[i], ranks - degree), [&] {
+            return "first[" + std::to_string(i) + "] = " + std::to_string(places[i]) + " and the " + std::to_string(degree) +
+                   " ranks from there on are not among " + std::to_string(ranks);
+          });
+          all.first.push_back(static_cast<std::uint64_t>(places[i]));
+        }
+        auto plan = shards_of_packs(all, ranks, layout);
+        return shard_plan(std::move(plan), std::move(all.lengths));
+      },
+      "packs"_a, nb::kw_only(), "first"_a, "degree"_a, "ranks"_a, "layout"_a = "zigzag",
+      "The packs of a step as shards: pack i, the lengths of its samples, is a pass of the ranks first[i] ... first[i] + degree - 1,\n"
+      "which cut each sample as the passes of `Levels.shards_of` do. Samples are numbered from 0 over all packs.");
   m.def(
       "zigzag_indices",
       [](array_like const& cu, std::int64_t ranks, std::int64_t rank) {

@@ -5,6 +5,7 @@
 #include <ballast/cost/transformer_shape.hpp>
 #include <ballast/sharding/result.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +47,16 @@ class shared_cost_argument : public nb::object {
 
 /// The cost that an argument names, on `ranks` ranks in passes of `capacity` tokens. Needs the GIL. Throws invalid_input.
 [[nodiscard]] shared_cost shared_cost_of(shared_cost_argument const& argument, std::uint64_t ranks, std::int64_t capacity);
+
+/// The packs of a step: pack p has the samples from `offsets[p]` on and is on the ranks from `first[p]` on.
+struct shared_packs {
+  std::vector<std::int64_t> lengths;  ///< tokens of each sample
+  std::vector<std::size_t> offsets;   ///< where each pack begins; one entry more than there are packs
+  std::vector<std::uint64_t> first;   ///< the first rank of each pack
+  std::uint64_t degree = 1;           ///< ranks that share each pack
+};
+/// Each pack as a pass of its ranks. Throws invalid_input.
+[[nodiscard]] ballast::shards<> shards_of_packs(shared_packs const& packs, std::uint64_t ranks, std::string const& layout);
 
 /// The passes of a rank.
 [[nodiscard]] nb::object passes_of(nb::object const& plan, std::int64_t rank);
