@@ -150,6 +150,49 @@ TEST_CASE("tap: experts are split where they are many") {
         CHECK(l.operators[v].weights[0].layout == weight_layout::experts);
 }
 
+TEST_CASE("tap: a device holds whole experts") {
+  auto model = model_of("mixtral-8x7b");
+  model.layers = 2;
+  auto const operators = tap::operators_of(model, 4096);
+  for (std::int64_t const devices : {2, 3, 4, 6, 8, 12, 24}) {  // 3, 6, 12 and 24 divide the 24 matrices, but not the 8 experts
+    CAPTURE(devices);
+    auto options = eight(4096 * devices, std::int64_t{1} << 50);
+    options.devices = options.sequences = devices;
+    options.tokens = 4096;  // few enough that experts are split where they can be
+    auto const made = tap::shard(operators, options);
+    REQUIRE(made.plan.status == status::feasible);
+    auto whole = false;
+    for (auto const& l : made.plan.layouts)
+      for (auto const& o : l.operators)
+        for (auto const& w : o.weights) whole = whole || w.layout == weight_layout::experts;
+    CHECK(whole == (8 % devices == 0));
+    auto spoilt = made.chain;  // as if experts were matrices
+    for (auto& block : spoilt.blocks)
+      for (auto& o : block)
+        for (auto& w : o.weights) w.row_units = w.kind == weight_kind::experts ? 24 : w.row_units;
+    auto const split = plan_layouts(spoilt, options);
+    REQUIRE(check_layouts(spoilt, split, options).valid());
+    CHECK(check_layouts(made.chain, split, options).valid() == (8 % devices == 0));
+  }
+}
+
+TEST_CASE("tap: the router's gradient is summed where its experts read") {
+  auto model = model_of("mixtral-8x7b");
+  model.layers = 1;
+  auto const operators = tap::operators_of(model, 512);
+  auto options = eight(4096, std::int64_t{1} << 50);
+  for (std::int64_t const data : {1, 2}) {
+    options.data = data;
+    auto const made = tap::shard(operators, options);
+    REQUIRE(made.plan.status == status::feasible);
+    std::vector<std::int64_t> ranks;
+    for (auto const& l : made.plan.layouts)
+      for (auto const& e : exchanges_of(made.chain.blocks[l.block], l, options))
+        if (e.pass == exchange_pass::gradients && e.bytes == 4096 * 8 * options.gradient_bytes) ranks.push_back(e.ranks);
+    CHECK(ranks == std::vector<std::int64_t>{8 * data});
+  }
+}
+
 TEST_CASE("tap: words of DTensor and Megatron-LM") {
   using enum weight_layout;
   using kind = weight_kind;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace test_methods_tap_operators {
 
@@ -20,7 +21,7 @@ TEST_CASE("tap::operators_of: all parameters and all FLOPs of a model") {
     std::int64_t flops = 0, held = 0;
     for (auto const& o : operators) {
       flops += o.flops;
-      for (auto const& w : o.weights) held += w.in * w.out * w.matrices;
+      for (auto const& w : o.weights) held += w.in * w.out * w.matrices + w.router;
       for (auto const& w : o.weights)
         if (w.kind != weight_kind::embedding && w.kind != weight_kind::vector) flops += 2 * w.in * w.out * w.visited;
     }
@@ -48,6 +49,12 @@ TEST_CASE("tap::operators_of: what an executed layout showed") {
   CHECK(named("layers.0.up").kept + product.kept + named("layers.0.down").kept == model.hidden + 3 * model.ffn);
   // A part of attention has whole heads of keys.
   CHECK(named("layers.0.attention").units == model.kv_heads);
+  // The router is where its experts are, and a device holds whole experts, not some of their matrices.
+  auto const mixtral = tap::operators_of(transformer_preset("mixtral-8x7b"), 4096);
+  auto const experts = std::find_if(mixtral.begin(), mixtral.end(), [](auto const& o) { return o.name == "layers.0.experts"; });
+  REQUIRE(experts != mixtral.end());
+  CHECK(std::pair(experts->weights[0].router, experts->weights[0].row_units) == std::pair(std::int64_t{4096 * 8}, std::int64_t{8}));
+  CHECK((experts - 1)->weights.size() == 1);
   // Each norm holds its own weights, whose gradients are exchanged as it is laid out.
   for (auto const* const norm : {"layers.0.attention_norm", "layers.0.ffn_norm", "norm"}) {
     CAPTURE(norm);

@@ -165,7 +165,14 @@ layout_block random_block(splitmix64& random) {
   auto const inner = draw(3);
   if (inner == 0)
     out.push_back({.name = "experts",
-                   .weights = {{.kind = weight_kind::experts, .in = h, .out = f, .matrices = 8, .visited = 2, .sent = 2}},
+                   .weights = {{.kind = weight_kind::experts,
+                                .in = h,
+                                .out = f,
+                                .matrices = 8,
+                                .visited = 2,
+                                .sent = 2,
+                                .row_units = 4 * draw(2),
+                                .router = h * draw(3)}},
                    .width = h,
                    .makes = h,
                    .kept = h});

@@ -27,6 +27,7 @@ void add_shard(CLI::App& app) {
   add_device(command, asked.device);
   add_value(command, "--mfu", asked.mfu, share, share_help);
   command.add_flag("--mesh", asked.mesh, "also try groups of fewer ranks, each with tokens of its own");
+  add_value(command, "--group", asked.group, positive, "ranks of a group, of which each has tokens of its own; --ranks by default");
   command.add_flag("--json", given->json, json_help);
   command.callback([given] {
     auto const plans = plan_weights(given->asked);

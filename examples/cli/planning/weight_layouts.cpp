@@ -56,7 +56,18 @@ weight_plans plan_weights(weight_request const& asked) {
           std::llround(asked.mfu ? static_cast<double>(device.bf16_flops) * *asked.mfu
                                  : mean_rate(model, device, kernels_of(by), ballast::divide_up(asked.tokens, asked.ranks), out.length)),
       .links = datasheet_fabric(device)};
-  out.planned = asked.mesh ? ballast::tap::shard_mesh(operators, on) : ballast::tap::shard(operators, on);
+  auto each = on;
+  if (asked.group > 0) {
+    if (asked.mesh) throw bad_input("--mesh and --group: one chooses the size of groups, the other says it");
+    each.data = asked.ranks / asked.group;
+    if (asked.ranks % asked.group != 0 || on.sequences % each.data != 0)
+      throw bad_input("--group " + std::to_string(asked.group) + ": expected a divisor of --ranks " + std::to_string(asked.ranks) +
+                      " whose groups have equally many of the " + counted(static_cast<std::uint64_t>(on.sequences), "sequence"));
+    each.devices = asked.group;
+    each.tokens = on.tokens / each.data;
+    each.sequences = on.sequences / each.data;
+  }
+  out.planned = asked.mesh ? ballast::tap::shard_mesh(operators, on) : ballast::tap::shard(operators, each);
   out.megatron = ballast::tap::shard_as_megatron(operators, on);
   out.data_parallel = ballast::tap::shard_as_data_parallel(operators, on);
   if (out.planned.plan.status != ballast::status::feasible)

@@ -19,6 +19,7 @@ struct weight_request {
   std::optional<std::int64_t> memory;  ///< bytes of a device; none: what its datasheet says
   std::optional<double> mfu;           ///< share of the device's peak; none: what its kernels reach
   bool mesh = false;                   ///< whether groups of fewer ranks are tried, too
+  std::int64_t group = 0;              ///< ranks of a group, each with tokens of its own; 0: all are one
 };
 
 struct weight_plans {

@@ -30,6 +30,7 @@ WITHOUT_LEVELS: dict[str, Any] = {
     "synchronisation": "per_step",
     "stages": 1,
     "equal_micro_batches": True,
+    "time_for_randomness": None,
 }
 
 
@@ -76,6 +77,7 @@ class TrainingRun:
         levels: str | Sequence[tuple[int, int] | tuple[int, int, int]] | None = None,
         curriculum: str = "hbp",
         device: str = "h100",
+        time_for_randomness: int | None = None,
     ) -> None:
         """Plans the first epoch.
 
@@ -112,6 +114,7 @@ class TrainingRun:
             "levels": levels if levels is None or isinstance(levels, str) else tuple(levels),
             "curriculum": curriculum,
             "device": device,
+            "time_for_randomness": time_for_randomness,
         }
         self._epoch = 0
         self._run = self._made(self._options)

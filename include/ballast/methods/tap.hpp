@@ -37,7 +37,7 @@ template <class = when_called>
     if (o.opens) added = x;
     std::vector<std::uint32_t> reads{x};
     for (auto const& w : o.weights)
-      reads.push_back(out.add({.kind = tensor_kind::parameter, .bytes = w.in * w.out * w.matrices, .kept = true}));
+      reads.push_back(out.add({.kind = tensor_kind::parameter, .bytes = w.in * w.out * w.matrices + w.router, .kept = true}));
     if (o.closes && added != x) reads.push_back(added);
     auto const y = out.add({.bytes = o.makes});
     out.add({.name = o.name, .time = o.flops, .workspace = o.kept}, reads, std::span(&y, 1));

@@ -101,10 +101,8 @@ class operator_writer {
                     .makes = h,
                     .kept = o,
                     .closes = true});
-    auto& norm = add_norm(at + "ffn_norm", second, h);
-    norm.opens = true;
+    add_norm(at + "ffn_norm", second, h).opens = true;
     if (experts) {
-      norm.weights.push_back({.name = "router", .kind = weight_kind::vector, .in = h, .out = m_.experts});
       out_.push_back({.name = at + "experts",
                       .weights = {{.name = "experts",
                                    .kind = weight_kind::experts,
@@ -112,7 +110,9 @@ class operator_writer {
                                    .out = ffn,
                                    .matrices = m_.experts * each,
                                    .visited = m_.active_experts * each,
-                                   .sent = m_.active_experts}},
+                                   .sent = m_.active_experts,
+                                   .row_units = m_.experts,
+                                   .router = h * m_.experts}},
                       .width = h,
                       .makes = h,
                       .kept = m_.active_experts * (h + each * ffn)});

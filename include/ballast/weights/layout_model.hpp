@@ -26,8 +26,9 @@ struct layout_weight {
   std::int64_t matrices = 1;               ///< how many matrices of this shape it has: experts times matrices of each
   std::int64_t visited = 1;                ///< through how many of these a token passes
   std::int64_t sent = 1;                   ///< of experts: to how many of them a token is sent
-  std::int64_t row_units = 0;              ///< parts that its rows can be split into, such as heads; 0: each row is one
-  std::int64_t column_units = 0;           ///< parts that its columns can be split into, such as heads; 0: each column is one
+  std::int64_t row_units = 0;  ///< parts that its rows can be split into, such as heads; 0: each row is one. Of experts: how many there are
+  std::int64_t column_units = 0;  ///< parts that its columns can be split into, such as heads; 0: each column is one
+  std::int64_t router = 0;        ///< of experts: parameters of their router, which is replicated and reads what they read
 
   friend bool operator==(layout_weight const&, layout_weight const&) = default;
 };

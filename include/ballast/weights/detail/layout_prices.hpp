@@ -58,7 +58,7 @@ void require_valid(layout_chain const& chain) {
       for (auto const& w : o.weights) {
         require(matrices != (w.kind == weight_kind::vector),
                 [&] { return place(b, v) + (matrices ? " has a vector beside matrices" : " has a matrix, but not layout_rule::weights"); });
-        for (auto const n : {w.in, w.out, w.matrices, w.visited, w.sent})
+        for (auto const n : {w.in, w.out, w.matrices, w.visited, w.sent, w.router})
           require(n >= 0 && n <= 1 << 24, [&] { return sentence(place(b, v), " has a weight with ", n, ", not in [0, 2^24]"); });
         require(w.row_units >= 0 && w.column_units >= 0, [&] { return place(b, v) + " has a weight with negative units"; });
       }
@@ -106,10 +106,9 @@ class layout_prices {
     if (w.kind != weight_kind::embedding && w.kind != weight_kind::vector)
       out.time = work(layout_product(layout_product(2 * w.in, w.out), w.visited), split || is_split(at.reads));
     // Devices that see other tokens average the gradient.
-    auto const own_tokens = !split && is_split(at.reads);
-    rank_group const over = own_tokens ? rank_group{o_.devices * o_.data, 1} : rank_group{o_.data, o_.devices};
-    auto const gradient = collective_time(collective::all_reduce, layout_product(own, o_.gradient_bytes), over, o_.links);
-    out.time = layout_sum(out.time, exposed(gradient, o_.hidden.gradient));
+    add_gradient(out, own, !split && is_split(at.reads));
+    out.bytes = layout_sum(out.bytes, layout_product(w.router, o_.state_bytes));
+    if (w.router > 0) add_gradient(out, w.router, is_split(at.reads));
     if (at.layout == weight_layout::experts) {  // tokens to experts and back, and their gradients
       auto const all = divide_up(numbers_bytes(layout_product(w.in, w.sent)), o_.devices);
       auto const sent = collective_time(collective::all_to_all, all, {o_.devices, 1}, o_.links);
@@ -141,6 +140,12 @@ class layout_prices {
   [[nodiscard]] layout_setting const& options() const { return o_; }
 
  private:
+  /// Time in which gradients are summed over devices that see other tokens: all, or those of other groups.
+  void add_gradient(layout_price& to, std::int64_t parameters, bool own_tokens) const {
+    rank_group const over = own_tokens ? rank_group{o_.devices * o_.data, 1} : rank_group{o_.data, o_.devices};
+    auto const gradient = collective_time(collective::all_reduce, layout_product(parameters, o_.gradient_bytes), over, o_.links);
+    to.time = layout_sum(to.time, exposed(gradient, o_.hidden.gradient));
+  }
   [[nodiscard]] std::int64_t numbers_bytes(std::int64_t numbers) const {
     return layout_product(layout_product(numbers, o_.element_bytes), o_.tokens);
   }

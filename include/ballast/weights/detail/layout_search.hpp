@@ -72,7 +72,7 @@ class block_layout_search {
     if (columns) add(weight_layout::columns, activation_layout::replicated);
     if (rows) add(weight_layout::rows, activation_layout::replicated);
     if (w.kind == weight_kind::embedding ? rows : columns) add(weight_layout::vocabulary, activation_layout::replicated);
-    if (w.matrices % o.devices == 0)
+    if (prices_.divides(w.row_units, w.matrices))  // experts are whole
       for (auto const t : token_layouts)
         if (prices_.allowed(t)) add(weight_layout::experts, t);
     return out;

@@ -111,9 +111,15 @@ class layout_walk {
     if (w.kind == weight_kind::matrix || w.kind == weight_kind::head || w.kind == weight_kind::experts)
       add_work(checked(2) * checked(w.in) * checked(w.out) * checked(w.visited), !whole || part(place.reads));
     // All devices whose copies of the weight see different tokens.
-    auto const everyone = whole && part(place.reads);
-    rank_group const group{everyone ? o_.devices * o_.data : o_.data, everyone ? 1 : o_.devices};
-    add_exchange(exchange_pass::gradients, collective::all_reduce, own * checked(o_.gradient_bytes), group, o_.hidden.gradient, 1);
+    auto const sum_gradient = [&](checked parameters, bool everyone) {
+      rank_group const group{everyone ? o_.devices * o_.data : o_.data, everyone ? 1 : o_.devices};
+      add_exchange(exchange_pass::gradients, collective::all_reduce, parameters * checked(o_.gradient_bytes), group, o_.hidden.gradient, 1);
+    };
+    sum_gradient(own, whole && part(place.reads));
+    if (w.router > 0) {
+      out_.bytes = out_.bytes + checked(w.router) * checked(o_.state_bytes);
+      sum_gradient(checked(w.router), part(place.reads));
+    }
     if (place.layout == weight_layout::experts)
       for (auto const pass : {exchange_pass::forward, exchange_pass::forward, exchange_pass::backward, exchange_pass::backward})
         add_exchange(pass, collective::all_to_all, share(checked(w.in) * checked(w.sent) * checked(o_.tokens) * checked(o_.element_bytes)),
@@ -160,7 +166,7 @@ class layout_walk {
         if (w.kind == kind::embedding && even(w.row_units, w.in)) return std::pair(at::replicated, at::partial);
         return {};
       case weight_layout::experts:
-        if (w.kind != kind::experts || !part(p.reads) || !stream(p.reads) || w.matrices % o_.devices != 0) return {};
+        if (w.kind != kind::experts || !part(p.reads) || !stream(p.reads) || !even(w.row_units, w.matrices)) return {};
         return std::pair(p.reads, p.reads);
       case weight_layout::replicated: break;
     }
