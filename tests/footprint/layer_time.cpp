@@ -88,6 +88,12 @@ TEST_CASE("linear_layer_time: close to the full evaluation from 4K to 64K tokens
     ballast::detail::known_matrices known;
     CHECK(linear_layer_time(model, 0, r.by, on, with, modules, {}, units, &known) == linear);
     CHECK(linear_layer_time(model, 0, r.by, on, with, modules, {}, units, &known) == linear);  // of known times
+    ballast::detail::known_sizes sizes;
+    for (std::int64_t const least : {512, 1024, 1024, 4096}) {  // ranges that share sizes
+      batch_range const within{.least = least, .most = 8 * least, .length = 2048};
+      CHECK(linear_layer_time(model, 0, r.by, on, with, modules, within, units, &known, &sizes) ==
+            linear_layer_time(model, 0, r.by, on, with, modules, within, units));
+    }
     auto const forward = linear.forward + linear.forward_exchange, backward = linear.backward + linear.backward_exchange;
     auto const both = [&](auto field) { return static_cast<double>(forward.*field + backward.*field) / units; };
     if (r.a_us > 0) {

@@ -20,6 +20,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -98,6 +99,8 @@ class known_matrices {
   };
   std::unordered_map<std::array<std::int64_t, 5>, pass_time, hash_of> times_;  // of rows, widths, groups and share
 };
+/// Times of one kind of layer under one choice of degrees, by tokens and length of the samples.
+using known_sizes = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::int64_t>>;
 }  // namespace detail
 
 /// @brief The time of a layer's kernels and exchanges, one by one.
@@ -455,11 +458,12 @@ class chebyshev_line {
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(std::span<std::int64_t const> rest) const {
     std::int64_t best = -1, once = 0, level = 0;
     auto const attempt = [&](std::int64_t slope) {
-      std::int64_t low = 0, high = 0;
-      for (std::size_t i = 0; i < rest.size(); ++i) {
-        auto const left = rest[i] - per_token(slope, inverse_[i]);
-        low = i == 0 ? left : (std::min)(low, left);
-        high = i == 0 ? left : (std::max)(high, left);
+      auto const left = [&](std::size_t i) { return rest[i] - per_token(slope, inverse_[i]); };
+      auto low = left(0), high = low;
+      for (auto i = rest.size() - 1; i > 0; --i) {  // the ends are farthest apart: most slopes fail there
+        auto const value = left(i);
+        low = (std::min)(low, value);
+        high = (std::max)(high, value);
         if (best >= 0 && high - low >= best) return;
       }
       best = high - low;
@@ -500,6 +504,7 @@ class chebyshev_line {
 /// @param within   the sizes of micro-batches that the line is for
 /// @param units    units of a picosecond, in [1, 1024]: more of them round c less, where many devices share a layer
 /// @param known    as `parts_of_layer`
+/// @param by_size  times of this layer under all the other arguments but the range, to which new ones are added; or null
 /// @return both passes, and each way to recompute, in these units; recomputing all is the forward pass with its exchanges
 /// @throws invalid_input as `parts_of_layer`, or if the range is none
 /// @par Complexity
@@ -510,7 +515,7 @@ template <class = when_called>
 [[nodiscard]] inline linear_layer linear_layer_time(transformer const& model, std::int64_t layer, model_setting const& by, device const& on,
                                                     time_setting const& with, std::span<module_set const> modules = {},
                                                     batch_range const& within = {}, std::int64_t units = 1,
-                                                    detail::known_matrices* known = nullptr) {
+                                                    detail::known_matrices* known = nullptr, detail::known_sizes* by_size = nullptr) {
   auto const [least, most, typical] = within;
   detail::require_within("least", least, 16, 1 << 22);
   detail::require_within("most", most, 2 * least, 1 << 24);
@@ -519,16 +524,20 @@ template <class = when_called>
   auto free = with;  // of the host's least time
   free.rates.host = free.rates.host_experts = 0;
   using values = std::vector<std::int64_t>;
-  auto const times = [&](std::int64_t tokens, std::int64_t length) {
+  detail::known_sizes own;
+  auto const times = [&](std::int64_t tokens, std::int64_t length) -> values const& {
+    auto const [at, added] = (by_size != nullptr ? *by_size : own).try_emplace({tokens, length});
+    auto& out = at->second;
+    if (!added) return out;
     auto const parts = parts_of_layer(model, layer, by, on, free, {.tokens = tokens, .squares = tokens * length, .tiles = 0}, known);
     auto const pass = overlapped(parts, model, by, free);
-    values out{pass.time.forward - pass.exchange.forward, pass.time.backward - pass.exchange.backward, pass.exchange.forward,
-               pass.exchange.backward, recompute_time(parts, pass, again::products)};
+    out = {pass.time.forward - pass.exchange.forward, pass.time.backward - pass.exchange.backward, pass.exchange.forward,
+           pass.exchange.backward, recompute_time(parts, pass, again::products)};
     for (auto const& m : modules) out.push_back(recompute_time(parts, pass, again::modules, m));
     return out;
   };
   auto const long_sample = (std::min)(most, std::int64_t{65536});  // all have the same c, which these two tell
-  auto const near = times(long_sample, long_sample / 2), far = times(long_sample, long_sample);
+  auto const &near = times(long_sample, long_sample / 2), &far = times(long_sample, long_sample);
   auto const apart = long_sample * long_sample - long_sample * (long_sample / 2);
   values sizes;
   for (auto base = least; base <= most; base *= 2)
@@ -536,7 +545,7 @@ template <class = when_called>
   std::vector<values> rest(far.size());  // femtoseconds per token that are not in c, of each kind of time
   for (auto const tokens : sizes) {
     auto const length = (std::min)(tokens, typical);
-    auto const found = times(tokens, length);
+    auto const& found = times(tokens, length);
     for (std::size_t k = 0; k < rest.size(); ++k) {
       auto const of_pairs = (std::max)(far[k] - near[k], std::int64_t{0});
       auto const pairs = multiply_divide_up(static_cast<std::uint64_t>(of_pairs), static_cast<std::uint64_t>(tokens * length),

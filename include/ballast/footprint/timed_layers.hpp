@@ -26,7 +26,6 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -61,11 +60,18 @@ namespace detail {
               whole.per_tile > 0 ? part(of.per_batch, is.per_tile, whole.per_tile) : part(of.per_batch, is.per_token, whole.per_token)};
 }
 
-/// Times of kernels that do not depend on the data-parallel ranks, by kind of layer: they are computed once.
+/// Times of kernels that do not depend on the data-parallel ranks: they are computed once for all micro-batches.
 struct kernel_times {
-  std::map<std::size_t, std::pair<std::vector<module_set>, linear_layer>> kinds{};  // few of many
-  std::optional<std::pair<batch_cost, batch_cost>> head{};                          // both passes
-  known_matrices* matrices = nullptr;                                               // of all times that are computed for one device
+  using range = std::pair<std::int64_t, std::int64_t>;  // the least tokens and the length of `batch_range::around`
+  struct kind {
+    std::vector<module_set> sets{};
+    known_sizes sizes{};
+    std::map<range, linear_layer> lines{};
+  };
+  std::map<std::size_t, kind> kinds{};  // few of many
+  std::map<std::int64_t, head_parts> head_sizes{};
+  std::map<std::int64_t, std::pair<batch_cost, batch_cost>> heads{};  // both passes, by the least tokens
+  known_matrices* matrices = nullptr;                                 // of all times that are computed for one device
 };
 
 /// Puts times into the layers of a language model or a vision encoder.
@@ -161,18 +167,21 @@ class layer_clock {
     std::vector<module_set> sets;
     for (auto const& o : options)
       if (o.recomputed == recomputation::selective && !o.modules.empty()) sets.push_back(o.modules);
-    auto const [known, added] = known_.kinds.try_emplace(kind_of(model_, which));
-    if (added || known->second.first != sets)
-      known->second = std::pair(sets, linear_layer_time(model_, which, by_, on_, with_, sets, within_, units_, known_.matrices));
-    return known->second.second;
+    auto& known = known_.kinds[kind_of(model_, which)];
+    if (known.sets != sets) known = {.sets = sets};
+    auto const [line, added] = known.lines.try_emplace({within_.least, within_.length});
+    if (added) line->second = linear_layer_time(model_, which, by_, on_, with_, sets, within_, units_, known_.matrices, &known.sizes);
+    return line->second;
   }
   [[nodiscard]] std::pair<batch_cost, batch_cost> const& head() {
-    if (known_.head) return *known_.head;
+    auto const [known, added] = known_.heads.try_emplace(within_.least);
+    if (!added) return known->second;
     std::vector<std::int64_t> sizes;
     std::array<std::vector<std::int64_t>, 2> each;  // femtoseconds per token
     for (auto tokens = within_.least; tokens <= within_.most; tokens *= 2) {
-      auto const parts = head_time(model_, by_, on_, with_, tokens);
-      auto const time = parts.gemm + parts.memory;
+      auto const [size, is_new] = known_.head_sizes.try_emplace(tokens);
+      if (is_new) size->second = head_time(model_, by_, on_, with_, tokens);
+      auto const time = size->second.gemm + size->second.memory;
       sizes.push_back(tokens);
       for (auto const k : {0, 1})
         each[static_cast<std::size_t>(k)].push_back(static_cast<std::int64_t>(multiply_divide_up(
@@ -183,7 +192,7 @@ class layer_clock {
       auto const [once, level] = line(rest);
       return batch_cost{.per_token = (level * units_ + 500) / 1000, .per_batch = once / 1000 * units_};
     };
-    return known_.head.emplace(cost(each[0]), cost(each[1]));
+    return known->second = {cost(each[0]), cost(each[1])};
   }
   /// What travels of a layer's parameters, beside its passes or at the end of a step.
   void add_shards(layer& to, device_parameters const& of, trainable const& is) const {
