@@ -29,7 +29,8 @@ struct chunk_cost {
 template <class = when_called>
 class chunk_oracle {
  public:
-  chunk_oracle(chunk_table<> const& table, search_limits const& limits) : table_(table), limits_(limits), budget_(limits, 1 << 14) {}
+  chunk_oracle(chunk_table<> const& table, search_limits const& limits)
+      : table_(table), last_(table.stages()), limits_(limits), budget_(limits, 1 << 14) {}
 
   [[nodiscard]] search_budget& budget() { return budget_; }
 
@@ -87,15 +88,18 @@ class chunk_oracle {
     return best;
   }
   answer& known(std::size_t stage, std::vector<std::size_t> const& cuts) {
-    std::vector<std::size_t> key{stage};
-    for (auto const k : table_.chunks_of(stage)) {
-      key.push_back(cuts[k]);
-      key.push_back(cuts[k + 1]);
-    }
-    auto const [at, added] = known_.try_emplace(std::move(key));
     budget_.spend(150);
+    auto& [key, last] = last_[stage];
+    auto const before = std::exchange(last, nullptr);
+    auto same = before != nullptr;
+    key.resize(1 + 2 * table_.chunks_of(stage).size(), stage);
+    auto* part = key.data();
+    for (auto const k : table_.chunks_of(stage))
+      for (auto const cut : {cuts[k], cuts[k + 1]}) same = std::exchange(*++part, cut) == cut && same;
+    if (same) return *(last = before);
+    auto const [at, added] = known_.try_emplace(key);
     if (added) select(stage, cuts, at->second, 0);
-    return at->second;
+    return *(last = &at->second);
   }
   /// Selects options, exactly if the work is enough for a state. Several rows limit the bytes. Their sum is one limit that every selection
   /// keeps; a selection within it that breaks a row is made again with this row in the sum, and at last within less memory.
@@ -195,7 +199,8 @@ class chunk_oracle {
   }
 
   chunk_table<> const& table_;
-  std::map<std::vector<std::size_t>, answer> known_;
+  std::map<std::vector<std::size_t>, answer> known_;                // by stage, and where its chunks begin and end
+  std::vector<std::pair<std::vector<std::size_t>, answer*>> last_;  // of each stage, what was asked for last
   search_limits const& limits_;
   search_budget budget_;
 };
