@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/plan/search_degrees.hpp>
 
+#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/kernel_setting.hpp>
@@ -162,6 +163,26 @@ TEST_CASE("search_degrees: bounds exclude no setting that is among the best") {
       CHECK(found.step == certificate{steps.front(), steps.front()});
       if (keep == 1) CHECK(found.excluded > found.settings / 2);
     }
+  }
+}
+
+TEST_CASE("search_degrees: the bound on a pipeline is the least step in which its longest stages do all the work") {
+  splitmix64 draw(38);
+  auto const drawn = [&](std::uint64_t below) { return static_cast<std::int64_t>(uniform_below(below, draw)); };
+  for (int round = 0; round < 1500; round += ballast_test::round_step) {
+    ballast::detail::degrees at{.micro_batches = 1 + drawn(std::uint64_t{1} << drawn(13)), .stages = 2 + uniform_below(127, draw)};
+    auto const time = 1 + drawn(std::uint64_t{1} << drawn(41));
+    CAPTURE(at.micro_batches, at.stages, time);
+    auto const done = [&](std::int64_t step) {  // stage s begins when the first micro-batch has passed those before it
+      std::int64_t sum = 0;
+      for (std::uint64_t s = 0; s < at.stages && sum < time; ++s) sum += divide_up(step - sum, at.micro_batches);
+      return sum >= time;
+    };
+    auto const step = ballast::detail::least_step(time, at),
+               share = divide_up(at.micro_batches * time, static_cast<std::int64_t>(at.stages));
+    CHECK(step >= share);
+    CHECK(done(step));
+    CHECK((step == share || !done(step - 1)));
   }
 }
 

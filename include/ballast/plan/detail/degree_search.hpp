@@ -111,14 +111,10 @@ class degree_search {
  public:
   degree_search(Model const& model, pack_sizes const& packs, search_options const& o, cluster const& on, model_setting by)
       : model_(model), mean_(packs.mean), largest_(packs.largest), o_(o), on_(on), by_(by) {
-    auto const positive = [](char const* field, std::int64_t value) {
-      require(value >= 1, [&] { return std::string(field) + " = " + std::to_string(value) + " must be at least 1"; });
-    };
-    positive("gpus", o.gpus);
-    positive("memory", o.memory);
-    positive("sequence", o.sequence);
-    positive("global_batch", o.global_batch);
-    positive("keep", static_cast<std::int64_t>(o.keep));
+    using field = std::pair<char const*, std::int64_t>;
+    for (auto const& of : {field{"gpus", o.gpus}, field{"memory", o.memory}, field{"sequence", o.sequence},
+                           field{"global_batch", o.global_batch}, field{"keep", static_cast<std::int64_t>(o.keep)}})
+      require(of.second >= 1, [&] { return sentence(of.first, " = ", of.second, " must be at least 1"); });
     require(o.gpus <= 1 << 20, [&] { return "gpus = " + std::to_string(o.gpus) + " must be at most 2^20"; });
     require(o.global_batch <= 1 << 20, [&] { return "global_batch = " + std::to_string(o.global_batch) + " must be at most 2^20"; });
     require(!o.zero.empty() && !o.schedules.empty(), [] { return std::string("zero and schedules must not be empty"); });
@@ -200,12 +196,14 @@ class degree_search {
     if (free.setting(by_, o_).model.experts().expert_tensor != split) free.data = at.data;
     auto const [known, added] = time_.try_emplace({at.tensor, at.context, at.expert, split, at.micro_batch, at.vision});
     if (added) {
-      auto const& of = chain_for(free);
+      auto const& of = counted_chain(free);
+      kinds_ = of.kinds;
+      if (!on_.mfu) put_times(kinds_, of, free);
       layer_evaluator const evaluate(rates_for(free));
       auto const batch = times(mean_, at.micro_batch);
-      evaluate.require_fits(of.kinds, times(largest_, at.micro_batch), of.counts);
-      for (std::size_t k = 0; k < of.kinds.size(); ++k) {
-        auto const& l = of.kinds[k];
+      evaluate.require_fits(kinds_, times(largest_, at.micro_batch), of.counts);
+      for (std::size_t k = 0; k < kinds_.size(); ++k) {
+        auto const& l = kinds_[k];
         auto const waits = evaluate.waits(l, batch);
         known->second += of.counts[k] * (evaluate(l, l.options.front(), batch).time + waits.forward + waits.backward);
       }
@@ -228,43 +226,46 @@ class degree_search {
 
     /// One value for each layer, of one for each kind.
     template <class Value>
-    [[nodiscard]] std::vector<Value> each(std::vector<Value> const& of_kind) const {
-      std::vector<Value> out;
-      out.reserve(first.empty() ? 0 : first.back() + static_cast<std::size_t>(counts.back()));
-      for (std::size_t k = 0; k < counts.size(); ++k) out.insert(out.end(), static_cast<std::size_t>(counts[k]), of_kind[k]);
-      return out;
+    void each(std::vector<Value> const& of_kind, std::vector<Value>& out) const {
+      out.resize(first.empty() ? 0 : first.back() + static_cast<std::size_t>(counts.back()));
+      for (std::size_t k = 0; k < counts.size(); ++k)
+        std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(first[k]), counts[k], of_kind[k]);
     }
   };
-  [[nodiscard]] chain const& chain_for(degrees const& at) {
-    auto const by = at.setting(by_, o_).model;
-    auto const chain_at = [&](std::int64_t packs) {
-      return chains_.try_emplace({at.tensor, at.context, at.expert, at.data, at.zero, at.stages > 1 ? -packs : packs, at.vision});
-    };
-    auto const [counted, is_new] = chain_at(0);  // in FLOPs, whatever the micro-batch
-    if (is_new) {
-      auto& [kinds, first, counts] = counted->second;
-      auto layers = layers_of(model_, by);
-      for (std::size_t i = 0; i < layers.size(); ++i) {
-        if (i == 0 || !layers[i].costs_as(layers[first.back()])) {
-          first.push_back(i);
-          counts.push_back(0);
-        }
-        ++counts.back();
+  [[nodiscard]] auto chain_at(degrees const& at, std::int64_t packs) {
+    return chains_.try_emplace({at.tensor, at.context, at.expert, at.data, at.zero, at.stages > 1 ? -packs : packs, at.vision});
+  }
+  /// The chain in FLOPs, whatever the micro-batch.
+  [[nodiscard]] chain const& counted_chain(degrees const& at) {
+    auto const [counted, added] = chain_at(at, 0);
+    auto& [kinds, first, counts] = counted->second;
+    if (!added) return counted->second;
+    auto layers = layers_of(model_, at.setting(by_, o_).model);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      if (i == 0 || !layers[i].costs_as(layers[first.back()])) {
+        first.push_back(i);
+        counts.push_back(0);
       }
-      for (auto const i : first) kinds.push_back(std::move(layers[i]));
+      ++counts.back();
     }
-    if (on_.mfu) return counted->second;
-    auto const [known, added] = chain_at(at.micro_batch);
-    if (added) {
-      known->second = counted->second;
-      auto& kernels = kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.micro_batch, at.vision}];
-      if constexpr (std::same_as<Model, transformer>)
-        kernels.matrices = &matrices_;
-      else
-        kernels[0].matrices = kernels[1].matrices = &matrices_;
-      time_chain(known->second.kinds, known->second.first, model_, by, on_.device, times_, times(mean_, at.micro_batch), at.stages,
-                 kernels);
-    }
+    for (auto const i : first) kinds.push_back(std::move(layers[i]));
+    return counted->second;
+  }
+  /// Puts the times of kernels into the kinds of a chain.
+  void put_times(std::vector<layer>& kinds, chain const& of, degrees const& at) {
+    auto const by = at.setting(by_, o_).model;
+    auto& kernels = kernels_[{at.tensor, at.context, at.expert, by.expert_tensor, at.vision}];
+    if constexpr (std::same_as<Model, transformer>)
+      kernels.matrices = &matrices_;
+    else
+      kernels[0].matrices = kernels[1].matrices = &matrices_;
+    time_chain(kinds, of.first, model_, by, on_.device, times_, times(mean_, at.micro_batch), at.stages, kernels);
+  }
+  [[nodiscard]] chain const& chain_for(degrees const& at) {
+    auto const& counted = counted_chain(at);
+    if (on_.mfu) return counted;
+    auto const [known, added] = chain_at(at, at.micro_batch);
+    if (added) put_times((known->second = counted).kinds, counted, at);
     return known->second;
   }
 
@@ -329,35 +330,22 @@ class degree_search {
     auto const least = evaluate.behind({sum.exchange / stages, sum.optimizer / stages}, never);  // of a mean stage, which hides most
     auto const end = no_less(least.exchange + least.optimizer);
     auto const may_be_best = [&](std::int64_t bound) { return of_step(bound + end, at) < limit(at); };
-    auto each = std::vector<stage_layer>{};
-    auto excluded = !may_be_best(least_step(no_less(time), at));
-    if (!excluded) {
-      each = of.each(kinds);
-      excluded = at.chunks() > 1 && !may_be_best(bound_of_chunks(each, at));
-    }
-    if (excluded) {
-      ++out.excluded;
-      return;
-    }
-    auto const layers = of.each(of.kinds);
-    auto const planned = stages_of(layers, each, at);
-    if (planned.partition.status != status::feasible) {
-      ++out.unfit;
-      return;
-    }
+    auto const may_be = may_be_best(least_step(no_less(time), at));
+    if (may_be) of.each(kinds, each_);
+    if (!may_be || (at.chunks() > 1 && !may_be_best(bound_of_chunks(each_, at)))) return (void)++out.excluded;
+    of.each(of.kinds, chain_);
+    auto const planned = stages_of(chain_, each_, at);
+    if (planned.partition.status != status::feasible) return (void)++out.unfit;
     std::int64_t slowest = 0, before = 0;
     for (auto const& f : planned.figures) {
       auto const one = f.time + f.added;
       slowest = (std::max)(slowest, one * at.micro_batches + before);
       before += at.chunks() == 1 && !splits(at) ? one : 0;
     }
-    if (!may_be_best(no_less(slowest))) {
-      ++out.excluded;
-      return;
-    }
+    if (!may_be_best(no_less(slowest))) return (void)++out.excluded;
     ++out.planned;
     auto const value =
-        of_step(step_timer<>(joined_stages(layers, planned), at.stages, evaluate, at.schedule, mean, largest, std::span(&mean, 1))
+        of_step(step_timer<>(joined_stages(chain_, planned), at.stages, evaluate, at.schedule, mean, largest, std::span(&mean, 1))
                     .time_of_equal(static_cast<std::uint64_t>(at.micro_batches)),
                 at);
     if (value >= best_[at.family]) return;
@@ -401,10 +389,12 @@ class degree_search {
   std::size_t layers_ = 0;
   using known_times = std::conditional_t<std::same_as<Model, transformer>, kernel_times, std::array<kernel_times, 2>>;
   known_matrices matrices_;
-  std::map<std::array<std::int64_t, 6>, known_times> kernels_;
+  std::map<std::array<std::int64_t, 5>, known_times> kernels_;
   std::map<std::array<std::int64_t, 6>, std::int64_t> time_;
   std::map<std::array<std::int64_t, 7>, chain> chains_;
   std::map<std::array<std::uint64_t, 4>, chunks_in_flight> held_;
+  std::vector<layer> kinds_, chain_;   // of the setting at hand
+  std::vector<stage_layer> each_;      // of `chain_`
   std::vector<std::int64_t> best_;     // of each family, in nanoseconds
   std::vector<ranked_setting> found_;  // of each family
   std::int64_t worst_kept_ = never;

@@ -180,14 +180,21 @@ class degree_space {
   auto const m = static_cast<std::uint64_t>(at.micro_batches), all = static_cast<std::uint64_t>(time);
   auto const share = static_cast<std::int64_t>(multiply_divide_up(all, m, at.stages));
   if (at.stages == 1 || at.chunks() > 1 || splits(at)) return share;
-  auto const reached = [&](std::int64_t step) {  // the longest stages with which a step takes no longer
+  auto const sum_of = [&](std::int64_t step) {  // of the longest stages with which a step takes no longer, at most about `time`
     std::int64_t sum = 0;
     for (std::uint64_t s = 0; s < at.stages && sum < time; ++s) sum += divide_up(step - sum, at.micro_batches);
-    return sum >= time;
+    return sum;
   };
-  auto high = (std::max)(share, time) * 2;
+  auto const reached = [&](std::int64_t step) { return sum_of(step) >= time; };
+  auto low = share, high = (std::max)(share, time) * 2;
   while (!reached(high)) high *= 2;
-  return first_where(share, high, reached);
+  if (auto const sum = sum_of(low); sum > 0 && sum < time) {  // but for rounding, sums are in proportion to steps
+    auto const guess = static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(low), all, static_cast<std::uint64_t>(sum)));
+    auto const apart = at.micro_batches + static_cast<std::int64_t>(at.stages);
+    if (guess - apart > low && !reached(guess - apart)) low = guess - apart;
+    if (guess + apart < high && reached(guess + apart)) high = guess + apart;
+  }
+  return first_where(low, high, reached);
 }
 
 }  // namespace ballast::inline v0_2::detail
