@@ -318,10 +318,11 @@ class degree_search {
     auto const apart = std::holds_alternative<zbv_schedule>(at.schedule) ? 1 : at.stages;
     evaluate.require_fits(of.kinds, largest, of.counts);
     auto const kinds = stage_layers_of(of.kinds, mean, largest, rates, apart);
-    std::int64_t time = 0;
+    std::int64_t time = 0, states = 0;
     step_end sum;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       time += of.counts[k] * kinds[k].time;
+      states += of.counts[k] * of.kinds[k].state;
       auto const more = evaluate.end_of_step(of.kinds[k]);
       sum.exchange += of.counts[k] * more.exchange;
       sum.optimizer += of.counts[k] * more.optimizer;
@@ -333,6 +334,10 @@ class degree_search {
     auto const may_be = may_be_best(least_step(no_less(time), at));
     if (may_be) of.each(kinds, each_);
     if (!may_be || (at.chunks() > 1 && !may_be_best(bound_of_chunks(each_, at)))) return (void)++out.excluded;
+    // every cut has these states, of which each number is rounded up by layer here; PyTorch has no gradients at a stage's peak
+    auto const room = checked(stages) * checked(o_.memory) + checked(16 * static_cast<std::int64_t>(layers_));
+    auto const keeps = by_.framework.count == tensor_count::table || by_.framework.count == tensor_count::megatron;
+    if (keeps && room.fits() && states > room.value) return (void)++out.unfit;
     of.each(of.kinds, chain_);
     auto const planned = stages_of(chain_, each_, at);
     if (planned.partition.status != status::feasible) return (void)++out.unfit;
