@@ -59,6 +59,8 @@ imported_setting drawn(framework_format const& format, std::uint64_t seed, train
     by = ballast_test::drawn_core_setting(seed, of.model);
     m.framework = ballast::framework_named(on_core(format) ? "megatron" : "eager");
     if (on_core(format)) m.kernels = ballast_test::drawn_core_kernels(seed, by);
+    of.time.rates.fp8 = m.kernels.fp8;
+    if (on_core(format)) ballast_test::draw_core_details(seed, of);
     if (format.word == "torchtitan") {
       m.kernels.stream_pools = true;
       m.loss.how = m.spread.tensor > 1 ? ballast::head_loss::kind::parallel : ballast::head_loss::kind::plain;
@@ -102,8 +104,7 @@ imported_setting read_again(framework_format const& format, std::string const& t
 /// Whether a remark names what no file of the framework has.
 bool always(std::string const& lost) {
   return lost.find("which the program is told") != lost.npos || lost.starts_with("how much of a sequence") ||
-         lost.starts_with("the cut, which") || lost.starts_with("packing of samples") || lost.starts_with("learning rate") ||
-         lost.starts_with("hidden exchanges of gradients");
+         lost.starts_with("the cut, which") || lost.starts_with("packing of samples") || lost.starts_with("learning rate");
 }
 bool is_named(std::vector<std::string> const& lost, std::string_view label) {
   return std::any_of(lost.begin(), lost.end(), [&](auto const& line) { return line.find(label) != line.npos; });
@@ -177,6 +178,10 @@ TEST_CASE("setting_writers: what is written without a remark is read as the same
         auto& share = back.setting.model.loss.share;
         by.model.loss.share = share;
         CHECK(back.setting == by);
+        auto const &time = of.time, &again = back.time;
+        CHECK((again.dispatcher == time.dispatcher && again.graphs == time.graphs && again.gradient_overlap == time.gradient_overlap));
+        if (on_core(*format))
+          CHECK(std::includes(back.details.core.begin(), back.details.core.end(), of.details.core.begin(), of.details.core.end()));
         if (++same % 8 != 0 || is_named(written.not_said, "the cut, which")) continue;
         CHECK((back.model.outputs == 1) == (task == training_task::reward && format->word != "llamafactory"));
         auto same_head = of;
@@ -239,6 +244,12 @@ TEST_CASE("setting_writers: from one framework to another, what changes is named
         if (draws_answers(of.task)) loss.share = n.loss.share;  // whose logits of prompts a framework computes is its own
         keeps(loss == n.loss, "head loss");
         keeps(m.attention == n.attention, "attention");
+        keeps(of.time.dispatcher == back.time.dispatcher || m.framework != n.framework, "tokens sent once");
+        keeps(of.time.gradient_overlap == back.time.gradient_overlap || m.framework != n.framework, "hidden exchanges of gradients");
+        keeps(of.time.graphs == back.time.graphs || m.framework != n.framework, "CUDA graphs");
+        keeps(
+            of.details.core == back.details.core || m.framework == n.framework || is_named(lost, "engine that") || is_named(lost, "16-bit"),
+            "keys of Megatron-Core");
         keeps(m.kernels.fp8 == n.kernels.fp8 || m.framework != n.framework, "8 bits");
         keeps(most_bytes(of) == most_bytes(back) || a.recompute != b.recompute, "memory of");
         if (!written.text.starts_with('{'))  // JSON has no comments

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 // What readers of settings say to tests, and settings that are drawn.
 
@@ -91,6 +92,24 @@ struct draws {
   k.moved.bits = static_cast<std::uint8_t>(draw(4) == 0 ? draw(128) : 0);
   if (by.optimizer.name == "adam-fp32") k.value = 4;
   return k;
+}
+
+/// Formats of an optimiser's states, and what only the time of a step depends on, as Megatron-LM's flags can say them.
+inline void draw_core_details(std::uint64_t seed, ballast_cli::imported_setting& of) {
+  draws draw{seed, 11};
+  auto& m = of.setting.model;
+  of.time.gradient_overlap = draw(2) == 0;
+  if (draw(3) == 0) of.time.graphs = draw(2) == 0 ? ballast::graph_scope::layers : ballast::graph_scope::parts;
+  if (of.model.experts > 0 && draw(2) == 0) of.time.dispatcher = ballast::token_dispatcher::once;
+  if (m.optimizer.name != "adam" || draw(3) == 0) return;
+  constexpr std::pair<char const*, std::int64_t> formats[]{{"fp32", 4}, {"bf16", 2}, {"fp16", 2}, {"fp8", 1}};
+  auto const &first = formats[draw(4)], &second = formats[draw(4)], &sums = formats[draw(2)], &master = formats[2 * draw(2)];
+  of.details.core = {{"exp_avg_dtype", first.first},
+                     {"exp_avg_sq_dtype", second.first},
+                     {"main_grads_dtype", sums.first},
+                     {"main_params_dtype", master.first}};
+  m.optimizer.name = "precision-aware adam";
+  m.optimizer.state = {.parameter = 2, .gradient = sums.second, .optimizer = 2 + first.second + second.second};
 }
 
 /// A setting that draws what trainers of Hugging Face and those beside them say, and some that they cannot.

@@ -3,6 +3,7 @@
 #include "readers/framework_setting.hpp"
 #include "readers/setting_parts.hpp"
 #include "readers/setting_writers.hpp"
+#include "readers/trainer_keys.hpp"
 
 #include <ballast/core/math.hpp>
 #include <ballast/cost/schedule.hpp>
@@ -415,7 +416,8 @@ class automodel_importer {
   line(
       "model:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n  pretrained_model_name_or_path: NAME  # of the model");
   line("  torch_dtype: ", floats ? "float32" : "bfloat16",
-       "\n  attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "sdpa" : "eager");
+       "\n  attn_implementation: ", attention_word(of).ends_with('2') ? "sdpa" : attention_word(of));
+  if (model.experts > 0 && of.time.dispatcher == ballast::token_dispatcher::once) line("  backend:\n    dispatcher: deepep");
   line("distributed:\n  strategy: ", spread.zero == 0 && spread.data > 1 ? "ddp" : "fsdp2", "\n  tp_size: ", spread.tensor,
        "\n  cp_size: ", spread.context, "\n  pp_size: ", stages);
   if (spread.zero > 0 || spread.data == 1) line("  sequence_parallel: ", on(spread.sequence_parallel));
@@ -447,6 +449,8 @@ class automodel_importer {
   auto const packs = packs_samples(of);
   line("packed_sequence:\n  packed_sequence_size: ", packs ? by.sequence : 0, "\ndataset:\n  _target_: NAME  # of the data");
   if (!packs) line("  seq_length: ", by.sequence);
+  if (is_compiled(of)) line("compile:\n  enabled: true");
+  if (of.time.rates.fp8) line("fp8:\n  enabled: true");
   line("optimizer:\n  _target_: torch.optim.AdamW\n  lr: ", rate_or_example(of));
   return out;
 }

@@ -282,13 +282,15 @@ class axolotl_importer {
   if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_linear: true");
   if (adapts && m.language.matrices != ballast::adapted_matrices::every_matrix) line("lora_target_modules: [q_proj, v_proj]");
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
-  line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\noptimizer: adamw_torch_fused\nlearning_rate: ", rate_or_example(of));
+  line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\noptimizer: ", words_of(m.optimizer).word,
+       "\nlearning_rate: ", rate_or_example(of));
   if (of.task == training_task::grpo) text += "trl:\n" + lines_of_answers(of, "  ", "vllm_enable_sleep_mode: true");
   if (m.spread.tensor > 1) line("tensor_parallel_size: ", m.spread.tensor);
   if (m.spread.context > 1) line("context_parallel_size: ", m.spread.context);
   if (fused) line("plugins:\n  - axolotl.integrations.liger.LigerPlugin\nliger_fused_linear_cross_entropy: true");
   if (chunked) line("chunked_cross_entropy: true\nchunked_cross_entropy_num_chunks: ", m.loss.chunks);
-  line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
+  line("attn_implementation: ", attention_word(of));
+  if (is_compiled(of)) line("torch_compile: true");
   if (zero >= 2)
     line("fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: ", zero == 3 ? "true" : "false",
          "\n  offload_params: ", m.moved == ballast::offload::none ? "false" : "true");

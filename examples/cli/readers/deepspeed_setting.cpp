@@ -313,8 +313,30 @@ constexpr std::string_view deepspeed_keys[]{"train_batch_size",
                                             "activation_checkpointing.",
                                             "data_types."};
 
+/// What the reader takes beside a setting and optimisers with names of their own.
+void say_more(imported_setting const& of, std::string& text) {
+  auto const& m = of.setting.model;
+  auto const put = [&](std::string_view from, std::string const& to) {
+    if (auto const at = text.find(from); at != text.npos) text.replace(at, from.size(), to);
+  };
+  auto const& is = m.optimizer;
+  if (is.moments == ballast::moment_form::whole && (is.name == "lion" || is.name == "muon"))
+    put("\"AdamW\"", is.name == "lion" ? "\"Lion\"" : "\"Muon\"");
+  auto const given = is.name == "adam with states in bfloat16" ? is.state.optimizer : 12;
+  if (is.state.gradient == 2) put("\"grad_accum_dtype\": \"fp32\"", "\"grad_accum_dtype\": \"bf16\"");
+  std::string_view const bf16 = "\"bf16\": {\"enabled\": true";
+  if (given < 12)
+    put(bf16, std::string(bf16) + (given != 8 ? ", \"bf16_master_weights_and_grads\": true" : "") +
+                  (given != 10 ? ", \"bf16_optimizer_states\": true" : ""));
+  auto const stage = ballast::sentence("\"zero_optimization\": {\"stage\": ", m.spread.zero);
+  if (m.spread.zero > 0 && of.time.gradient_overlap != (m.spread.zero == 3))
+    put(stage, stage + ", \"overlap_comm\": " + (of.time.gradient_overlap ? "true" : "false"));
+  if (of.time.float_reduction) put("  \"zero_optimization\"", "  \"communication_data_type\": \"fp32\",\n  \"zero_optimization\"");
+}
+
 [[nodiscard]] ballast::exported_setting deepspeed_file(imported_setting const& of) {
   auto out = ballast::deepspeed_json(of.model, of.setting);
+  say_more(of, out.text);
   std::string_view const optimizer = "  \"optimizer\": {\"type\": ", parameters = "\"params\": {";
   auto const& rate = of.details.learning_rate;
   if (rate.empty()) return out;

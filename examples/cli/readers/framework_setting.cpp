@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "nearest.hpp"
 #include "readers/argument_lines.hpp"
+#include "readers/detail_keys.hpp"
 #include "readers/setting_documents.hpp"
 
 #include <ballast/core/error.hpp>
@@ -233,7 +234,12 @@ imported_setting read_framework_setting(std::string_view text, std::string const
     throw bad_input(name + ": no key of a framework is in it" +
                     (unread.empty() ? "" : ", and what is in " + unread.front() + " is not known") + "; read are settings of " +
                     framework_names());
+  auto numbers = numbers_in(*best, source);
+  auto const float16 = trains_in_float16(source);
   auto out = best->read(std::move(source), more);
+  out.details.numbers = std::move(numbers);
+  keep_numbers_of_task(out);
+  if (float16) out.details.core["fp16"] = "true";
   for (auto& line : unread) {  // but for what the reader looked for, and says itself
     auto const file = line.substr(line.rfind(' ') + 1);
     auto const said =

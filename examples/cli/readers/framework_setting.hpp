@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -77,6 +78,10 @@ struct training_details {
   bool penalises_rewards = false;       ///< whether that is part of the reward, and not of the loss
   // where micro-batches are counted in tokens, and the setting has all of one as a sequence; 0: they are not
   std::int64_t sample = 0, samples = 0;  ///< tokens of the longest sample, and samples of an update
+  // by what they are in words, as "weight decay": decimals, as YAML needs them (detail_keys.hpp)
+  std::map<std::string_view, std::string> numbers{};
+  // Megatron-Core's keys of formats, dispatchers and graphs, with values as it has them
+  std::map<std::string, std::string> core{};
 };
 
 struct imported_role;

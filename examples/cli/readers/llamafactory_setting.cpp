@@ -175,6 +175,8 @@ class llamafactory_importer {
     auto const type = in_.one_of("finetuning_type", {"lora", "full", "freeze", "oft"});
     out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;  // its default
     auto const bits = in_.number("quantization_bit", 1, 16);
+    (void)in_.one_of_or("quantization_method", "bnb",
+                        {"bnb", "bitsandbytes", "gptq", "awq", "aqlm", "quanto", "eetq", "hqq", "mxfp4", "fp8"});
     auto const named = in_.word("model_name_or_path");
     auto const stored = named.find("GPTQ") != named.npos || named.find("AWQ") != named.npos || named.find("AQLM") != named.npos ||
                         named.find("bnb-4bit") != named.npos;
@@ -325,9 +327,13 @@ class llamafactory_importer {
   if (by.recompute.what == ballast::recompute_setting::kind::none) line("disable_gradient_checkpointing: true");
   line("bf16: ", m.kernels.value > 2 ? "false" : "true");
   if (!of.details.learning_rate.empty()) line("learning_rate: ", of.details.learning_rate);
-  if (m.optimizer.name == "adam-bf16") line("pure_bf16: true");
+  auto const [base, optim] = words_of(m.optimizer);
+  if (base == "adam-bf16") line("pure_bf16: true");
+  if (optim != "adamw_torch_fused") line("optim: ", optim);
   if (m.loss.how == ballast::head_loss::kind::fused) line("enable_liger_kernel: true");
   if (m.attention != ballast::attention_kernel::fused) line("flash_attn: disabled");
+  if (attention_word(of).ends_with('3')) line("flash_attn: fa3");
+  if (is_compiled(of)) line("torch_compile: true");
   if (m.spread.zero == 3) line("fsdp: full_shard auto_wrap", m.moved == ballast::offload::parameters ? " offload" : "");
   return out;
 }

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +66,16 @@ class megatron_importer {
     for (auto const& word : in_.list(key))
       if (word.find('$') == word.npos) in_.require_word(key, word, known);
   }
+  /// Keeps keys as they are for files of other frameworks on Megatron-Core.
+  void keep(std::initializer_list<char const*> keys) {
+    for (std::string const key : keys) {
+      if (!in_.has(key)) continue;
+      auto value = in_.is_flag(key) ? "true" : std::string();
+      for (auto const& word : in_.list(key)) value += (value.empty() ? "" : ",") + word;
+      if (value == "True" || value == "False") value[0] = value[0] == 'T' ? 't' : 'f';
+      if (!value.empty() && value != "false" && value.find('$') == value.npos) out_.details.core[key] = value;
+    }
+  }
   /// A flag that is not modelled, where it is on.
   void note_flag(char const* key, std::string const& direction) {
     if (in_.flag(key)) note(std::string(key) + " is not modelled: " + direction);
@@ -106,6 +117,8 @@ class megatron_importer {
     auto const dispatcher = in_.one_of_or("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather", dispatchers);
     auto const gathers = dispatcher == "allgather";
     if (dispatcher == "flex") out_.time.dispatcher = ballast::token_dispatcher::once;  // DeepEP, or one like it
+    keep({"moe_token_dispatcher_type"});
+    if (out_.time.dispatcher == ballast::token_dispatcher::once) keep({"moe_flex_dispatcher_backend"});
     if (gathers && m.expert > 1)
       note("moe_token_dispatcher_type " + dispatcher + (in_.has("moe_token_dispatcher_type") ? "" : ", the default,") +
            " is judged as alltoall: exchanges of tokens are too short");
@@ -148,12 +161,13 @@ class megatron_importer {
     optimizer = ballast::optimizer_named(!short_gradient || (halves && swift_) ? "adam" : "adam-bf16-gradients");
     if (fp16_gradient && fp16 && !precision_aware)  // a copy of the gradients in float32 for the step
       optimizer.name = "adam in float16", optimizer.state.optimizer += 4;
+    if (fp16) keep({"fp16", "accumulate_allreduce_grads_in_fp32"});
     if (!halves && !fp16) {
       optimizer = ballast::optimizer_named("adam-fp32");
       m.kernels.value = 4;
       out_.untimed = "the rates of kernels are those of 16 and 8 bits, and neither bf16 nor fp16 is set";
     }
-    out_.time.float_reduction = !short_gradient;  // of FSDP
+    out_.time.float_reduction = !short_gradient || m.kernels.value > 2;  // of FSDP
     auto const name = in_.one_of("optimizer", {"adam", "sgd", "muon", "lion", "soap", "adaptive_muon", "dist_muon"});
     auto const momentum = in_.decimal_number("sgd_momentum").value_or(0.9);
     if (name == "sgd") {
@@ -161,6 +175,8 @@ class megatron_importer {
     } else if (name == "lion" || name == "muon" || name == "dist_muon") {
       optimizer.name = name == "lion" ? "lion" : "muon";
       optimizer.state.optimizer -= 4;
+      keep({"optimizer"});
+      if (swift_ && name != "lion") m.spread.zero = 0;  // it turns sharding off for Muon
       if (name != "lion") note("the embedding's second moment under muon is not counted: the memory is too low");
     } else if (name != "adam") {
       in_.refuse("optimizer", "is not modelled");
@@ -170,6 +186,9 @@ class megatron_importer {
       auto const remainder = in_.flag("store_param_remainders", true) && halves && main_parameter == 4;
       auto const gradient = in_.flag("grad_reduce_in_bf16") ? 2 : main_gradient;  // the buffer itself, without a copy in float32
       optimizer.state = {.parameter = 2, .gradient = gradient, .optimizer = (remainder ? 2 : main_parameter) + first + second};
+      keep({"main_grads_dtype", "main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype", "megatron_fsdp_main_grads_dtype",
+            "megatron_fsdp_main_params_dtype", "grad_reduce_in_bf16"});
+      if (!in_.flag("store_param_remainders", true)) out_.details.core["store_param_remainders"] = "false";
     }
     in_.ignore({"store_param_remainders"});
     if (in_.flag("optimizer_cpu_offload")) {
@@ -178,6 +197,7 @@ class megatron_importer {
         m.moved = ballast::offload::optimizer;
       else
         note("optimizer_offload_fraction below 1 is judged as 0: the memory is too high");
+      if (share < 1) keep({"optimizer_offload_fraction"});
     }
     in_.ignore({"optimizer_offload_fraction"});
     auto const instances = in_.number_or("num_distributed_optimizer_instances", 1);
@@ -215,10 +235,13 @@ class megatron_importer {
       auto const format = in_.one_of_or(key, "false", formats);
       if (format == "false") continue;
       k.fp8 = out_.time.rates.fp8 = true;
+      auto const form = format == "true" ? "hybrid" : format;
+      out_.details.core[four ? "fp4_format" : "fp8_format"] = form;
       if (four) note(std::string(key) + " " + format + " is judged as 8 bits: the step is too long");
     }
     require_words("fp8_recipe", {"delayed", "tensorwise", "mxfp8", "blockwise", "custom"});
     require_words("fp4_recipe", {"nvfp4", "custom"});
+    if (k.fp8) keep({"fp8_recipe", "fp4_recipe", "fp8_param_gather"});
     if (in_.flag("fp8_param_gather")) note("fp8_param_gather is not modelled: the memory is too high, exchanges are too long");
     if (auto const modules = in_.list("offload_modules"); in_.flag("fine_grained_activation_offloading"))
       for (auto const& name : modules) {
@@ -388,6 +411,7 @@ class megatron_importer {
       require_words(key,
                     {"full", "full_iteration", "full_iteration_inference", "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba"});
     if (!captures) return;
+    keep({"cuda_graph_impl", "cuda_graph_scope", "cuda_graph_modules"});
     auto const whole = scope.empty() || scope[0].starts_with("full");  // full, full_iteration
     out_.time.graphs = whole ? ballast::graph_scope::layers : ballast::graph_scope::parts;
     note("memory of CUDA graphs is not modelled: the memory is too low");
@@ -447,13 +471,13 @@ constexpr std::string_view megatron_shape_keys[]{"num_layers", "hidden_size", "n
 constexpr task_words megatron_tasks[]{{.task = training_task::pretraining}, {.task = training_task::finetuning, .to = "--sft "}};
 
 [[nodiscard]] ballast::exported_setting megatron_command(imported_setting const& of) {
-  auto out = ballast::megatron_flags(of.model, of.setting);
+  auto out = core_flags(of, false);
   if (!of.details.learning_rate.empty()) out.text += " --lr " + of.details.learning_rate;
   return out;
 }
 
 [[nodiscard]] ballast::exported_setting swift_core_command(imported_setting const& of) {
-  auto out = ballast::swift_flags(of.model, of.setting, packs_samples(of));
+  auto out = core_flags(of, true);
   out.text += as_command("", swift_lines(of, "lr"));
   auto const gpus = of.setting.gpus(), nodes = gpus % 8 == 0 ? gpus / 8 : 1;
   out.text.insert(0, ballast::sentence(nodes > 1 ? ballast::sentence("NNODES=", nodes, " ") : "", "NPROC_PER_NODE=", gpus / nodes,

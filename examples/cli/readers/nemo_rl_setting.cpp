@@ -367,7 +367,9 @@ class nemo_rl_importer {
       require_suits(in_, reference.of);
       out_.roles.push_back(std::move(reference));
     }
-    if (auto const backend = in_.word("policy.generation.backend"); !backend.empty() && colocated) {
+    auto const backend = in_.word_near("policy.generation.backend", "", {"vllm", "sglang", "megatron", "trtllm", "dynamo"});
+    if (!backend.empty() && backend != "vllm") out_.details.core["engine"] = backend;
+    if (!backend.empty() && colocated) {
       auto const part = "policy.generation." + (backend == "sglang" ? std::string("sglang_cfg.") : std::string("vllm_cfg."));
       auto const tensor = degree_of(in_, part + "tensor_parallel_size"), cut = degree_of(in_, part + "pipeline_parallel_size");
       out_.details.engine = tensor;

@@ -85,9 +85,12 @@ class nemo_rl_writer {
     auto const known = d.answer > 0 && d.answer < by_.sequence;
     auto const* const role = role_of("rollout");
     auto const engine = role != nullptr ? role->of.setting.model.spread.tensor : d.engine;
-    line("  generation:\n    backend: vllm\n    max_new_tokens: ", known ? d.answer : by_.sequence,
+    auto const named = d.core.find("engine");
+    auto const name = named == d.core.end() || named->second == "hf" ? std::string("vllm") : named->second;
+    line("  generation:\n    backend: ", name, "\n    max_new_tokens: ", known ? d.answer : by_.sequence,
          "\n    colocated:\n      enabled: true");
-    line("    vllm_cfg:\n      tensor_parallel_size: ", engine > 0 && by_.gpus() % engine == 0 ? engine : 1);
+    line("    ", name == "sglang" ? name : "vllm",
+         "_cfg:\n      tensor_parallel_size: ", engine > 0 && by_.gpus() % engine == 0 ? engine : 1);
   }
   [[nodiscard]] imported_role const* role_of(std::string_view name) const {
     auto const at = std::find_if(of_.roles.begin(), of_.roles.end(), [&](auto const& role) { return role.role == name; });
@@ -150,13 +153,16 @@ class nemo_rl_writer {
     auto const& spread = m_.spread;
     if (spread.zero > 1) lack("ZeRO stage ", spread.zero);
     if (spread.context > 1 && m_.method != ballast::context_method::ring) lack("context parallelism by heads");
-    auto const shorter = m_.optimizer.name == "adam-bf16-gradients";
-    if (!shorter) lack_of_state("adam");
+    auto const aware = m_.optimizer.name == "precision-aware adam";
+    auto const& core = of_.details.core;
+    auto const shorter = m_.optimizer.name == "adam-bf16-gradients" || (aware && core.contains("grad_reduce_in_bf16"));
+    if (!shorter && !aware) lack_of_state("adam");
     if (m_.moved != ballast::offload::none && m_.moved != ballast::offload::optimizer)
       lack("offload ", ballast::detail::offload_in_words(m_.moved));
     if (k.hidden_dropout || k.attention_dropout) lack("dropout");
     if (k.tensor_overlap || k.expert_overlap || k.deferred > 0 || k.instances > 1 || !k.engine) lack("other kernels");
-    auto const chunked = m_.loss.how == ballast::head_loss::kind::chunked;
+    auto const chunked = m_.loss.how == ballast::head_loss::kind::chunked,
+               overlaps = of_.time.gradient_overlap || chunked || of_.framework != "NeMo RL";  // its own default
     auto const of_chunk = ballast::divide_up(by_.sequence, m_.loss.chunks);
     if (chunked ? spread.context > 1 || ballast::divide_up(by_.sequence, of_chunk) != m_.loss.chunks
                 : m_.loss.how != ballast::head_loss::kind::plain)
@@ -170,7 +176,8 @@ class nemo_rl_writer {
     write_ends();
     if (model_.experts > 0)
       line("    expert_model_parallel_size: ", m_.expert, "\n    expert_tensor_parallel_size: ", m_.experts().expert_tensor,
-           "\n    moe_token_dispatcher_type: alltoall\n    moe_grouped_gemm: ", on(k.grouped_gemm));
+           "\n    moe_token_dispatcher_type: ", of_.time.dispatcher == ballast::token_dispatcher::once ? "flex" : "alltoall",
+           "\n    moe_grouped_gemm: ", on(k.grouped_gemm));
     line("    activation_checkpointing: ", on(again.what != none),
          "\n    recompute_granularity: ", again.what == modules ? "selective" : "full");
     if (again.what == modules) line("    recompute_modules: [", to_string(again.modules), "]");
@@ -184,11 +191,14 @@ class nemo_rl_writer {
     line("    fp8_cfg:\n      enabled: ", on(k.fp8), "\n      fp8: hybrid\n      fp8_recipe: tensorwise\n      fp8_param: false");
     line("    peft:\n      enabled: ", on(adapts), "\n      dim: ", adapts ? m_.language.rank : 8);
     line("    optimizer:\n      optimizer: adam\n      bf16: true\n      use_distributed_optimizer: ", on(spread.zero == 1),
-         "\n      use_precision_aware_optimizer: false\n      optimizer_cpu_offload: ", on(m_.moved == ballast::offload::optimizer),
-         "\n      optimizer_offload_fraction: 1.0");
+         "\n      use_precision_aware_optimizer: ", on(aware),
+         "\n      optimizer_cpu_offload: ", on(m_.moved == ballast::offload::optimizer), "\n      optimizer_offload_fraction: 1.0");
+    if (aware)
+      for (auto const* const key : {"main_grads_dtype", "main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"})
+        if (core.contains(key)) line("      ", key, ": ", core.at(key));
     write_rate("      ");
-    line("    distributed_data_parallel_config:\n      grad_reduce_in_fp32: ", on(!shorter),
-         "\n      overlap_grad_reduce: true\n      overlap_param_gather: ", on(!chunked));  // both are not allowed together
+    line("    distributed_data_parallel_config:\n      grad_reduce_in_fp32: ", on(!shorter), "\n      overlap_grad_reduce: ", on(overlaps),
+         "\n      overlap_param_gather: ", on(overlaps && !chunked));  // not allowed together
   }
 
   imported_setting const& of_;

@@ -414,7 +414,8 @@ class openrlhf_importer {
 /// The command of openrlhf.cli.train_sft or, by the other models on the devices, of train_dpo or train_ppo_ray.
 class openrlhf_writer {
  public:
-  explicit openrlhf_writer(imported_setting const& of) : by_(of.setting), roles_(of.roles), details_(of.details), task_(of.task) {
+  explicit openrlhf_writer(imported_setting const& of)
+      : by_(of.setting), roles_(of.roles), details_(of.details), task_(of.task), attention_(attention_word(of)) {
     auto const draws = draws_answers(of.task);
     program_ = draws ? "train_ppo_ray" : of.task == training_task::dpo ? "train_dpo" : "train_sft";
     model_ = draws ? "actor" : "model";
@@ -438,10 +439,8 @@ class openrlhf_writer {
     if (!in_tokens) add("train.micro_batch_size", pairs ? (std::max)(by_.micro_batch / 2, std::int64_t{1}) : by_.micro_batch);
     add("train.batch_size", step_);
     if (!details_.learning_rate.empty()) add(program_ == "train_ppo_ray" ? "actor.adam.lr" : "adam.lr", details_.learning_rate);
-    if (by_.model.attention == ballast::attention_kernel::fused)
-      add("ds.packing_samples");
-    else
-      add("ds.attn_implementation", "eager");
+    if (by_.model.attention == ballast::attention_kernel::fused) add("ds.packing_samples");
+    if (!attention_.ends_with('2')) add("ds.attn_implementation", attention_);
     add("ds.zero_stage", spread.zero);
     if (spread.tensor > 1) add("ds.tensor_parallel_size", spread.tensor);
     if (spread.context > 1) add("ds.ring_attn_size", spread.context);
@@ -554,7 +553,7 @@ class openrlhf_writer {
   training_task task_;
   std::int64_t step_ = 1;  ///< samples of an update
   std::int64_t of_node_ = greatest_node(by_.gpus()), nodes_ = by_.gpus() / of_node_;
-  std::string program_, model_;
+  std::string attention_, program_, model_;
   std::vector<std::string> lines_;
   ballast::exported_setting out_;
 };

@@ -2,6 +2,7 @@
 #include "readers/setting_writers.hpp"
 
 #include "errors.hpp"
+#include "readers/detail_keys.hpp"
 #include "readers/trainer_keys.hpp"
 
 #include <ballast/core/error.hpp>
@@ -76,7 +77,7 @@ void compare_kernels(imported_setting const& of, imported_setting const& back, d
     return list.add("tensors as counted for", std::string(mine.framework.name), std::string(theirs.framework.name));
   auto a = mine.kernels, b = theirs.kernels;
   list.flag("computation in float32", a.value > 2, b.value > 2);
-  list.flag("products in 8 bits", a.fp8, b.fp8);
+  list.flag("products in 8 bits", a.fp8 || of.time.rates.fp8, b.fp8 || back.time.rates.fp8);
   list.flag("dropout", a.hidden_dropout || a.attention_dropout, b.hidden_dropout || b.attention_dropout);
   list.flag("activations in host memory", a.offload_all || !a.moved.empty(), b.offload_all || !b.moved.empty());
   list.flag("FlashAttention's own backend", a.flash, b.flash);
@@ -163,6 +164,28 @@ void compare_details(imported_setting const& of, imported_setting const& back, s
   number("tensor parallelism of the engine that draws answers:", mine.engine, theirs.engine);
   decimal("coefficient of the divergence from the reference", mine.penalty, theirs.penalty);
   auto const placed = !mine.penalty.empty() && std::stod(mine.penalty) > 0 && !theirs.penalty.empty() && std::stod(theirs.penalty) > 0;
+  std::string core;  // keys that frameworks beside Megatron-Core do not have
+  for (auto const& [key, value] : mine.core) {
+    auto const at = theirs.core.find(key);
+    if (at != theirs.core.end() && at->second == value) continue;
+    if (key == "engine") {
+      list.add("engine that draws answers:", value, at == theirs.core.end() ? "vllm" : at->second);
+      continue;
+    }
+    if (key == "fp16") {
+      list.add("16-bit format", key, "bf16");
+      continue;
+    }
+    if (back.setting.model.framework.count == ballast::tensor_count::megatron)
+      list.add(key, value, at == theirs.core.end() ? "none" : at->second);
+    else
+      core += (core.empty() ? "" : ", ") + key + " " + value;
+  }
+  if (!core.empty()) list.add("keys of Megatron-Core:", core, "none");
+  for (auto const& [what, value] : mine.numbers) {
+    auto const at = theirs.numbers.find(what);
+    decimal(std::string(what), value, at == theirs.numbers.end() ? "" : at->second);
+  }
   if (placed)
     list.add("divergence in", mine.penalises_rewards ? "the reward" : "the loss", theirs.penalises_rewards ? "the reward" : "the loss");
 }
@@ -282,6 +305,7 @@ void part_samples(imported_setting& of) {
     text.replace(at, words.from.size(), words.to);
   for (auto const& key : words.without)
     if (!key.empty()) leave_out(text, key);
+  write_details(to, of, text);
   if (!text.ends_with('\n')) text += '\n';
   out.back = read_again(to, text, of, not_said);
   for (auto& lost : exported.without)

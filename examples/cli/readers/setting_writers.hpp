@@ -53,7 +53,9 @@ void require_written(framework_format const& to);
 /// What ms-swift is told beside a setting: the learning rate by its key, and what is drawn.
 [[nodiscard]] std::string swift_lines(imported_setting const& of, std::string_view rate);
 
-/// Writers on Megatron-Core's keys: Megatron-Bridge's run_config.yaml, and NeMo's YAML.
+/// Writers on Megatron-Core's keys: flags as Megatron-LM spells them, or as ms-swift does; Megatron-Bridge's run_config.yaml, and NeMo's
+/// YAML.
+[[nodiscard]] ballast::exported_setting core_flags(imported_setting const& of, bool swift);
 [[nodiscard]] ballast::exported_setting bridge_yaml(imported_setting const& of);
 [[nodiscard]] ballast::exported_setting nemo_yaml(imported_setting const& of);
 

@@ -328,9 +328,11 @@ constexpr std::string_view trainer_keys[]{"per_device_train_batch_size", "deepsp
   line("max_length: ", by.sequence, "\npacking: ", packs_samples(of) ? "true" : "false", "\nper_device_train_batch_size: ", by.micro_batch,
        "\ngradient_accumulation_steps: ", by.micro_batches);
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
-  line("attn_impl: ", m.attention == ballast::attention_kernel::fused ? "flash_attn" : "eager");
+  line("attn_impl: ", attention_word(of).ends_with('2') ? "flash_attn" : attention_word(of));
   if (m.loss.how == ballast::head_loss::kind::fused) line("use_liger_kernel: true");
-  if (m.optimizer.name == "adam-bf16-gradients" || m.spread.zero > 0)
+  auto const [base, optim] = words_of(m.optimizer);
+  if (optim != "adamw_torch_fused") line("optim: ", optim);
+  if (base == "adam-bf16-gradients" || m.spread.zero > 0)
     line("deepspeed: zero", m.spread.zero, m.moved == ballast::offload::none ? "" : "_offload");
   text += swift_lines(of, "learning_rate");
   if (m.spread.context > 1) line("sequence_parallel_size: ", m.spread.context);

@@ -503,7 +503,7 @@ class torchtitan_importer {
 /// Writes TOML as it was read until 9810191b.
 class toml_writer {
  public:
-  explicit toml_writer(imported_setting const& of) : model_(of.model), by_(of.setting), rate_(of.details.learning_rate) {}
+  explicit toml_writer(imported_setting const& of) : model_(of.model), by_(of.setting), rate_(of.details.learning_rate), time_(of.time) {}
 
   [[nodiscard]] ballast::exported_setting written() {
     require_valid(by_, model_);
@@ -525,9 +525,11 @@ class toml_writer {
   void write_model() {
     auto const& all = titan_sizes();
     auto const at = std::find_if(all.begin(), all.end(), [&](auto const& size) { return size.shape == model_; });
+    if (at == all.end() && !time_.rates.fp8) return;
+    section("model");
+    if (time_.rates.fp8) out_.text += "converters = [\"quantize.linear.float8\"]\n";
     if (at == all.end()) return;
     auto const slash = at->name.find('/');
-    section("model");
     add("name", std::string(at->name.substr(0, slash)));
     add("flavor", std::string(at->name.substr(slash + 1)));
   }
@@ -541,6 +543,8 @@ class toml_writer {
     auto const name = by_.model.optimizer.name;
     if (name != "adam-fp32" && name != "adam-bf16") lack("optimizer " + std::string(name));
     add("dtype", std::string(name == "adam-bf16" ? "bfloat16" : "float32"));
+    if (!time_.float_reduction) add("mixed_precision_reduce", std::string("bfloat16"));
+    if (time_.graphs != ballast::graph_scope::none) turn("disable_cuda_graphs", false);
     if (by_.model.kernels.value > 2) add("mixed_precision_param", std::string("float32"));
     if (by_.model.kernels.value > 2 && name != "adam-fp32") lack("computation in float32");
     auto const moved = by_.model.moved;
@@ -568,6 +572,7 @@ class toml_writer {
       lack("head loss " + to_string(m.loss));
     turn("enable_async_tensor_parallel", m.kernels.tensor_overlap);
     if (model_.experts > 0) {
+      if (time_.dispatcher == ballast::token_dispatcher::once) add("expert_parallel_comm_backend", std::string("deepep"));
       add("expert_parallel_degree", m.expert);
       add("expert_tensor_parallel_degree", m.experts().expert_tensor);
     }
@@ -622,6 +627,10 @@ class toml_writer {
   }
 
   void write_rest() {
+    if (time_.rates.family == ballast::kernel_family::compiled) {
+      section("compile");
+      turn("enable", true);
+    }
     if (!rate_.empty()) section("optimizer");
     if (!rate_.empty()) out_.text += "lr = " + rate_ + "\n";
     if (by_.model.attention == ballast::attention_kernel::stored_scores) lack("stored scores of attention");
@@ -631,6 +640,7 @@ class toml_writer {
   transformer const& model_;
   training_setting const& by_;
   std::string const& rate_;
+  ballast::time_setting const& time_;
   ballast::exported_setting out_;
 };
 

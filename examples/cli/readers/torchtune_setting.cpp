@@ -258,6 +258,7 @@ constexpr std::string_view plain_loss = "torch.nn.CrossEntropyLoss";
   if (!of.details.learning_rate.empty()) line("  lr: ", of.details.learning_rate);
   line("loss:\n  _component_: ", chunked ? "torchtune.modules.loss.LinearCrossEntropyLoss" : plain_loss);
   if (chunked) line("  num_output_chunks: ", m.loss.chunks);
+  if (is_compiled(of)) line("compile: true");
   line("dtype: ", floats ? "fp32" : "bf16",
        "\nenable_activation_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   auto const cuts = of.task != training_task::dpo;  // recipes of DPO read neither degree

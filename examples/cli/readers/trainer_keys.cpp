@@ -272,6 +272,25 @@ void set_attention(std::string const& name, imported_setting& out) {
     out.notes.push_back("attention " + printable(name) + " is none that is known here, and judged as FlashAttention");
 }
 
+optimizer_words words_of(ballast::optimizer const& of) {
+  for (std::string_view const base : {"adam-fp32", "adam-bf16", "adam-bf16-gradients", "adam"})
+    for (std::string_view const word : {"adamw_torch_fused", "adamw_8bit", "adafactor", "lion_32bit", "muon", "sgd"}) {
+      imported_setting known;
+      auto& is = known.setting.model.optimizer = ballast::optimizer_named(base);
+      set_optimizer(std::string(word), "", known);
+      is.rank = of.rank;
+      if (is == of) return {base, word};
+    }
+  return {of.name, "adamw_torch_fused"};
+}
+
+std::string_view attention_word(imported_setting const& of) {
+  if (of.setting.model.attention != ballast::attention_kernel::fused) return "eager";
+  return of.time.attention == ballast::attention_library::flash3 ? "flash_attention_3" : "flash_attention_2";
+}
+
+bool is_compiled(imported_setting const& of) { return of.time.rates.family == ballast::kernel_family::compiled; }
+
 void set_answers(std::int64_t tokens, imported_setting& out) {
   auto const all = out.setting.sequence;
   out.setting.model.loss.share = tokens < all ? (std::max)(ballast::divide_up(1000 * tokens, all), std::int64_t{1}) : 1000;

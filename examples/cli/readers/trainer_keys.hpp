@@ -68,6 +68,16 @@ void set_optimizer(std::string const& word, std::string const& key, imported_set
 /// Adapters of `rank` on matrices named in `targets`; none: those that the framework adapts by default.
 void set_adapters(std::int64_t rank, std::vector<std::string> const& targets, bool quantised, imported_setting& out);
 /// Kernels of attention by name: "eager", "sdpa", "flash_attention_2" and others.
+/// An optimiser by its word in Transformers, over the states that it has in place of Adam's: "adam-fp32" with "adamw_8bit".
+struct optimizer_words {
+  std::string_view base, word;
+};
+/// Those of an optimiser; its own name and Adam's word if it has none.
+[[nodiscard]] optimizer_words words_of(ballast::optimizer const& of);
+/// The attention of a written file, by its name in Transformers: "flash_attention_2".
+[[nodiscard]] std::string_view attention_word(imported_setting const& of);
+/// Whether it is compiled by `torch.compile`.
+[[nodiscard]] bool is_compiled(imported_setting const& of);
 void set_attention(std::string const& name, imported_setting& out);
 /// Only the last `tokens` of a sequence have logits: those of an answer that is sampled. The sequence must be set.
 void set_answers(std::int64_t tokens, imported_setting& out);

@@ -57,6 +57,7 @@ class trl_importer {
     if (is({"grpo", "rloo"}))
       take_answers(in_, "", in_.number_or("max_completion_length", 512), is({"grpo"}) ? "0" : "0.05",
                    out_.setting.micro_batch * out_.setting.ranks(), out_);
+    out_.details.penalises_rewards = is({"rloo"});
     read_adapters();
     std::vector<std::string_view> const formats{"auto", "bfloat16", "float16", "float32", "bf16", "fp16", "fp32"};
     auto const older = in_.one_of_or("torch_dtype", in_.one_of_or("model_init_kwargs.dtype", "float32", formats), formats);
@@ -250,20 +251,22 @@ class trl_importer {
   auto const& m = by.model;
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const zero = m.spread.zero;
-  auto const halves = m.optimizer.name == "adam-bf16" || (adapts && zero == 0 && m.optimizer.name == "adam-bf16-gradients");
+  auto const [base, optim] = words_of(m.optimizer);
+  auto const halves = base == "adam-bf16" || (adapts && zero == 0 && base == "adam-bf16-gradients");
   std::string text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
   line("max_length: ", by.sequence, "\nnum_processes: ", by.gpus(),
        "\nmodel_name_or_path: NAME\ndataset_name: NAME\npacking: ", packs_samples(of) ? "true" : "false",
        "\nper_device_train_batch_size: ", by.micro_batch, "\ngradient_accumulation_steps: ", by.micro_batches);
-  line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\ndtype: ", halves ? "bfloat16" : "float32", "\noptim: adamw_torch_fused");
+  line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\ndtype: ", halves ? "bfloat16" : "float32", "\noptim: ", optim);
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   line("use_liger_kernel: ", m.loss.how == ballast::head_loss::kind::fused ? "true" : "false");
   if (m.loss.how != ballast::head_loss::kind::fused)
     line("loss_type: ", m.loss.how == ballast::head_loss::kind::plain && m.loss.chunks > 1 ? "chunked_nll" : "nll");
-  line("attn_implementation: ", m.attention == ballast::attention_kernel::fused ? "flash_attention_2" : "eager");
+  line("attn_implementation: ", attention_word(of));
+  if (is_compiled(of)) line("torch_compile: true");
   if (!of.details.learning_rate.empty()) line("learning_rate: ", of.details.learning_rate);
-  if (of.task == training_task::grpo) text += lines_of_answers(of, "", "vllm_enable_sleep_mode: true");
+  if (draws_answers(of.task)) text += lines_of_answers(of, "", "vllm_enable_sleep_mode: true");
   if (adapts) line("use_peft: true\nlora_r: ", m.language.rank);
   if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_modules: all-linear");
   if (adapts && m.language.quantised) line("load_in_4bit: true");
@@ -289,6 +292,10 @@ constexpr task_words trl_tasks[]{
     {.task = training_task::grpo,
      .from = "trl sft \\\n  --max_length",
      .to = "trl grpo \\\n  --vllm_max_model_length",
+     .without = {"packing ", "loss_type "}},
+    {.task = training_task::rloo,
+     .from = "trl sft \\\n  --max_length",
+     .to = "trl rloo \\\n  --vllm_max_model_length",
      .without = {"packing ", "loss_type "}}};
 
 constexpr std::string_view transformers_keys[]{"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -355,6 +356,7 @@ class verl_importer {
     std::string const rollout = "actor_rollout_ref.rollout.";
     auto const frees = in_.flag(rollout + "free_cache_engine", true);
     auto const engine = in_.word_near(rollout + "name", "vllm", {"vllm", "sglang", "trtllm", "hf"});
+    if (engine != "vllm") out.details.core["engine"] = engine;
     forward_model by{.gpus = gpus_, .tensor = degree_of(in_, rollout + "tensor_model_parallel_size"), .resident = !frees};
     by.stages = degree_of(in_, rollout + "pipeline_model_parallel_size");
     if (engine != "hf") out.roles.push_back(forward_role(in_, "rollout", out.model, by));
@@ -374,15 +376,13 @@ class verl_importer {
     forward_model by{.gpus = gpus_, .sharded = !megatron, .resident = megatron && !offloads};
     if (megatron) {
       auto const& actor = out.setting;
-      by.tensor = in_.has(ref + "megatron.tensor_model_parallel_size") ? degree_of(in_, ref + "megatron.tensor_model_parallel_size")
-                                                                       : actor.model.spread.tensor;
-      by.stages = in_.has(ref + "megatron.pipeline_model_parallel_size") ? degree_of(in_, ref + "megatron.pipeline_model_parallel_size")
-                                                                         : static_cast<std::int64_t>(actor.pipeline.stages);
-      by.expert = in_.has(ref + "megatron.expert_model_parallel_size") ? degree_of(in_, ref + "megatron.expert_model_parallel_size")
-                                                                       : actor.model.expert;
-      by.expert_tensor = in_.has(ref + "megatron.expert_tensor_parallel_size")
-                             ? degree_of(in_, ref + "megatron.expert_tensor_parallel_size")
-                             : actor.model.experts().expert_tensor;
+      auto const degree = [&](std::string const& key, std::int64_t otherwise) {
+        return in_.has(ref + "megatron." + key) ? degree_of(in_, ref + "megatron." + key) : otherwise;
+      };
+      by.tensor = degree("tensor_model_parallel_size", actor.model.spread.tensor);
+      by.stages = degree("pipeline_model_parallel_size", static_cast<std::int64_t>(actor.pipeline.stages));
+      by.expert = degree("expert_model_parallel_size", actor.model.expert);
+      by.expert_tensor = degree("expert_tensor_parallel_size", actor.model.experts().expert_tensor);
     } else if (auto const size = in_.number_or("actor_rollout_ref.actor.fsdp_config.fsdp_size", -1, -1); size > 0 && size < gpus_) {
       by.replicas = gpus_ / size;  // the actor's own mesh
     }
@@ -484,7 +484,8 @@ class verl_importer {
       auto asked = asked_;
       asked.model = out.model;
       asked.gpus = gpus_;
-      auto keys = megatron_keys_below(in_, {"optim.override_optimizer_config.", "engine.override_transformer_config.", "engine."});
+      auto keys = megatron_keys_below(
+          in_, {"optim.override_optimizer_config.", "engine.override_transformer_config.", "engine.", "engine.override_ddp_config."});
       keys.ignore({"param_offload", "grad_offload", "optimizer_offload", "use_mbridge", "vanilla_mbridge", "dist_checkpointing_*",
                    "use_dist_checkpointing", "strategy", "extra", "forward_only", "_target_", "dtype", "use_remove_padding"});
       add_defaults(keys);
@@ -533,92 +534,29 @@ class verl_importer {
 
   void ignore_rest() {
     if (!in_.flag("actor_rollout_ref.model.mtp.enable")) in_.ignore({"actor_rollout_ref.model.mtp.**"});
-    in_.ignore({"data.*",
-                "data.apply_chat_template_kwargs**",
-                "data.custom_cls.**",
-                "data.datagen.**",
-                "data.filter_overlong_prompts",
-                "data.image_key",
-                "data.image_patch_size",
-                "data.multiturn.**",
-                "data.pad_mode",
-                "data.response_dict_keys",
-                "data.response_key",
-                "data.return_*",
-                "data.sampler.**",
-                "data.train_batch_size",
-                "data.truncation",
-                "data.use_shm",
-                "data.video_key",
-                "algorithm.*",
-                "algorithm.rollout_correction.**",
-                "algorithm.use_kl_in_reward",
-                "algorithm.use_pf_ppo",
-                "algorithm.pf_ppo.**",
-                "trainer.*",
-                "trainer.balance_batch",
-                "trainer.critic_warmup",
-                "trainer.device",
-                "trainer.esi_redundant_time",
-                "trainer.max_actor_ckpt_to_keep",
-                "trainer.max_critic_ckpt_to_keep",
-                "trainer.rollout_data_dir",
-                "trainer.use_legacy_worker_impl",
-                "actor_rollout_ref.hybrid_engine",
-                "actor_rollout_ref.nccl_timeout",
-                "actor_rollout_ref.model.*",
-                "actor_rollout_ref.model.custom_chat_template",
-                "actor_rollout_ref.model.exclude_modules",
-                "actor_rollout_ref.model.external_lib",
-                "actor_rollout_ref.model.fused_kernel_options.*",
-                "actor_rollout_ref.model.fused_kernel_options.impl_backend",
-                "actor_rollout_ref.model.lora_adapter_path",
-                "actor_rollout_ref.model.lora_alpha",
-                "actor_rollout_ref.model.target_modules",
-                "actor_rollout_ref.model.use_fused_kernels",
-                "actor_rollout_ref.model.use_shm",
-                "actor_rollout_ref.actor.optim.*",
-                "actor_rollout_ref.actor.optim.optimizer",
-                "actor_rollout_ref.actor.optim.optimizer_impl",
-                "actor_rollout_ref.actor.checkpoint.**",
-                "actor_rollout_ref.actor.profiler.**",
-                "actor_rollout_ref.actor.policy_loss.*",
-                "actor_rollout_ref.actor.clip_*",
-                "actor_rollout_ref.actor.loss_*",
-                "actor_rollout_ref.actor.entropy_*",
-                "actor_rollout_ref.actor.kl_*",
-                "actor_rollout_ref.actor.grad_clip",
-                "actor_rollout_ref.actor.use_torch_compile",
-                "actor_rollout_ref.actor.ppo_epochs",
-                "actor_rollout_ref.actor.shuffle",
-                "actor_rollout_ref.actor.checkpoint",
-                "actor_rollout_ref.actor.load_weight",
-                "actor_rollout_ref.actor.data_loader_seed",
-                "actor_rollout_ref.actor.tis_*",
-                "actor_rollout_ref.actor.calculate_*",
-                "actor_rollout_ref.actor.router_replay.**",
-                "actor_rollout_ref.actor.freeze_vision_tower",
-                "global_profiler.**",
-                "transfer_queue.**",
-                "optim.*",
-                "checkpoint.**",
-                "use_remove_padding",
-                "model.*",
-                "model.exclude_modules",
-                "model.external_lib",
-                "model.lora_alpha",
-                "model.strategy",
-                "model.target_modules",
-                "model.use_remove_padding",
-                "model.use_shm",
-                "engine.*",
-                "engine",
-                "rollout.**",
-                "async_training.**",
-                "profiler.**",
-                "ray_kwargs.**",
-                "critic.**",
-                "actor_rollout_ref.rollout"});
+    auto const ignore = [&](std::string const& section, std::initializer_list<char const*> keys) {
+      for (auto const* const key : keys) in_.ignore({section + key});
+    };
+    ignore("data.", {"*", "apply_chat_template_kwargs**", "custom_cls.**", "datagen.**", "filter_overlong_prompts", "image_key",
+                     "image_patch_size", "multiturn.**", "pad_mode", "response_dict_keys", "response_key", "return_*", "sampler.**",
+                     "train_batch_size", "truncation", "use_shm", "video_key"});
+    ignore("algorithm.", {"*", "rollout_correction.**", "use_kl_in_reward", "use_pf_ppo", "pf_ppo.**"});
+    ignore("trainer.", {"*", "balance_batch", "critic_warmup", "device", "esi_redundant_time", "max_actor_ckpt_to_keep",
+                        "max_critic_ckpt_to_keep", "rollout_data_dir", "use_legacy_worker_impl"});
+    ignore("actor_rollout_ref.model.",
+           {"*", "custom_chat_template", "exclude_modules", "external_lib", "fused_kernel_options.*", "fused_kernel_options.impl_backend",
+            "lora_adapter_path", "lora_alpha", "target_modules", "use_fused_kernels", "use_shm"});
+    ignore("actor_rollout_ref.actor.", {"optim.*",       "optim.optimizer",  "optim.optimizer_impl",
+                                        "checkpoint.**", "profiler.**",      "policy_loss.*",
+                                        "clip_*",        "loss_*",           "entropy_*",
+                                        "kl_*",          "grad_clip",        "use_torch_compile",
+                                        "ppo_epochs",    "shuffle",          "checkpoint",
+                                        "load_weight",   "data_loader_seed", "tis_*",
+                                        "calculate_*",   "router_replay.**", "freeze_vision_tower"});
+    ignore("model.", {"*", "exclude_modules", "external_lib", "lora_alpha", "strategy", "target_modules", "use_remove_padding", "use_shm"});
+    ignore("", {"actor_rollout_ref.hybrid_engine", "actor_rollout_ref.nccl_timeout", "global_profiler.**", "transfer_queue.**", "optim.*",
+                "checkpoint.**", "use_remove_padding", "engine.*", "engine", "rollout.**", "async_training.**", "profiler.**",
+                "ray_kwargs.**", "critic.**", "actor_rollout_ref.rollout"});
   }
 
   setting_table in_;

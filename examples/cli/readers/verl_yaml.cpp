@@ -2,6 +2,7 @@
 #include "readers/verl_yaml.hpp"
 
 #include "readers/setting_parts.hpp"
+#include "readers/setting_writers.hpp"
 #include "readers/trainer_keys.hpp"
 
 #include <ballast/core/math.hpp>
@@ -182,7 +183,9 @@ class verl_writer {
     if (by.model.loss.how == fused) add(model_section_ + "use_fused_kernels", true);
     if (by.model.loss.how != fused && by.model.loss.how != plain) lack("head loss " + to_string(by.model.loss));
     by.model.loss.how = plain;
-    auto flags = ballast::megatron_flags(model_, by);
+    auto one = of_;
+    one.setting = by;
+    auto flags = core_flags(one, false);
     for (auto& what : flags.without) lack(std::move(what));
     if (by.chunks() > 1) add(engine_ + "virtual_pipeline_model_parallel_size", static_cast<std::int64_t>(by.chunks()));
     if (!by.model.spread.sequence_parallel && by.model.spread.tensor > 1) add(engine_ + "sequence_parallel", false);
@@ -210,6 +213,12 @@ class verl_writer {
     constexpr std::string_view core[]{"pipeline_model_parallel_layout",
                                       "cp_comm_type",
                                       "moe_token_dispatcher_type",
+                                      "moe_flex_dispatcher_backend",
+                                      "cuda_graph_impl",
+                                      "cuda_graph_scope",
+                                      "cuda_graph_modules",
+                                      "fp8_recipe",
+                                      "fp4_recipe",
                                       "moe_expert_capacity_factor",
                                       "moe_pad_expert_input_to_capacity",
                                       "attention_backend",
@@ -224,8 +233,10 @@ class verl_writer {
                                       "attention_dropout",
                                       "fine_grained_activation_offloading",
                                       "offload_modules"};
-    constexpr std::string_view states[]{"optimizer_cpu_offload", "optimizer_offload_fraction"};
-    constexpr std::string_view reduction[]{"num_distributed_optimizer_instances"};
+    constexpr std::string_view states[]{"optimizer_cpu_offload", "optimizer_offload_fraction", "use_precision_aware_optimizer",
+                                        "main_grads_dtype",      "main_params_dtype",          "exp_avg_dtype",
+                                        "exp_avg_sq_dtype"};
+    constexpr std::string_view reduction[]{"num_distributed_optimizer_instances", "overlap_grad_reduce", "overlap_param_gather"};
     auto const in = [&](auto const& names) { return std::find(std::begin(names), std::end(names), key) != std::end(names); };
     if (in(said)) return;
     auto const section = in(engine)      ? engine_
@@ -234,7 +245,7 @@ class verl_writer {
                          : in(reduction) ? engine_ + "override_ddp_config."
                                          : std::string();
     if (section.empty()) return lack("the flag " + key + (values.empty() ? "" : " " + values[0]) + " of Megatron-LM");
-    auto const list = key.ends_with("_modules");
+    auto const list = key.ends_with("_modules") || key == "cuda_graph_scope";
     std::string value = list ? "[" : "";
     for (auto const& word : values) value += (value.size() > 1 && list ? ", " : "") + word;
     if (key.ends_with("_layout")) value = "\"" + value + "\"";
@@ -266,7 +277,8 @@ class verl_writer {
     };
     std::string const rollout = "actor_rollout_ref.rollout.", ref = "actor_rollout_ref.ref.";
     if (role.role == "rollout") {
-      add(rollout + "name", "vllm");
+      auto const named = of_.details.core.find("engine");
+      add(rollout + "name", named == of_.details.core.end() || named->second == "megatron" ? std::string("vllm") : named->second);
       add(rollout + "free_cache_engine", !role.resident);
       if (suits) add(rollout + "tensor_model_parallel_size", of.model.spread.tensor);
       if (suits && stages > 1) add(rollout + "pipeline_model_parallel_size", stages);
