@@ -391,4 +391,60 @@ TEST_CASE("nemo_settings: NeMo 1 and NeMo 2") {
             .find("generates") != std::string::npos);
 }
 
+TEST_CASE("nemo_settings: NeMo 1 by its own names, and what is no decoder is refused") {
+  auto const file = [](std::string const& name, std::string const& more) {
+    return "name: " + name + "\ntrainer:\n  devices: 8\n  num_nodes: 1\n  precision: bf16\nmodel:\n  tensor_model_parallel_size: 2\n" +
+           more +
+           "  optim:\n    name: mcore_distributed_optim\n    overlap_grad_sync: true\n    overlap_param_sync: true\n"
+           "    grad_sync_dtype: bf16\n";
+  };
+  auto asked = request();
+  asked.model = ballast::transformer_preset("llama-3.1-8b");
+  std::string const data = "  data:\n    train_ds:\n      max_seq_length: 2048\n      micro_batch_size: 4\n      global_batch_size: 128\n";
+  auto const of = read(file("megatron_gpt_sft",
+                            "  megatron_amp_O2: False\n  activations_checkpoint_granularity: null\n  activations_checkpoint_num_layers: 0\n"
+                            "  position_embedding_type: ALiBi\n" +
+                                data),
+                       "sft.yaml", asked);
+  CHECK((of.setting.sequence == 2048 && of.setting.micro_batch == 4 && of.setting.global_batch() == 128));
+  CHECK((of.setting.model.spread.zero == 1 && of.setting.recompute.what == none && of.time.gradient_overlap));
+  CHECK((of.setting.model.optimizer.name == "adam-bf16-gradients" && has_note(of, "megatron_amp_O2 is off")));
+  auto const lora = [&](std::string const& modules) {
+    return read(file("a", data + "  peft:\n    peft_scheme: lora\n    lora_tuning:\n      adapter_dim: 16\n" + modules), "lora.yaml", asked)
+        .setting.model.language;
+  };
+  CHECK(lora("").matrices == ballast::adapted_matrices::queries_and_values);
+  CHECK(lora("      target_modules: [attention_qkv, mlp_fc1]\n").matrices == ballast::adapted_matrices::every_matrix);
+  CHECK(lora("      target_modules: [attention, mlp]\n").matrices == ballast::adapted_matrices::every_matrix);
+  auto halves = file("a", data);
+  halves.replace(halves.find("precision: bf16"), 15, "precision: 16");
+  auto const half = read(halves, "half.yaml", asked);
+  CHECK((half.setting.model.optimizer.state.gradient == 2 && half.details.core.contains("fp16")));
+  for (auto const& [name, what] : {std::pair{"megatron_t5", "an encoder with a decoder"},
+                                   {"mt5_170m", "an encoder with a decoder"},
+                                   {"megatron_bert", "BERT"},
+                                   {"megatron_griffin", "RG-LRU"},
+                                   {"megatron_gpt_hyena", "long convolutions"},
+                                   {"nemo_vit_classification", "a vision model"}})
+    CHECK(refused_setting(file(name, data), "a.yaml", asked).find(what) != std::string::npos);
+  CHECK(refused_setting(file("a", data + "  encoder:\n    num_layers: 12\n"), "a.yaml", asked).find("an encoder with a decoder") !=
+        std::string::npos);
+  CHECK(refused_setting(file("bartender", data), "a.yaml", asked) == "accepted");
+}
+
+TEST_CASE("nemo_settings: mixed_precision of Megatron-Bridge decides formats, whatever keys of the model say") {
+  auto asked = request(8);
+  asked.model = ballast::transformer_preset("llama-3.1-8b");
+  std::string const rest =
+      "model:\n  tensor_model_parallel_size: 1\n  seq_length: 4096\n  fp8: hybrid\ntrain:\n  micro_batch_size: 1\n  global_batch_size: 8\n";
+  CHECK(!read(rest + "mixed_precision: bf16_mixed\n", "a.yaml", asked).setting.model.kernels.fp8);
+  CHECK(read(rest, "a.yaml", asked).setting.model.kernels.fp8);
+  auto const mx = read(rest + "mixed_precision: bf16_with_mxfp8_mixed\n", "a.yaml", asked);
+  CHECK((mx.setting.model.kernels.fp8 && mx.details.core.at("fp8_format") == "e4m3" && mx.details.core.at("fp8_recipe") == "mxfp8"));
+  auto const section = read(rest + "mixed_precision:\n  _target_: a.MixedPrecisionConfig\n  fp16: true\n", "a.yaml", asked);
+  CHECK((!section.setting.model.kernels.fp8 && section.setting.model.optimizer.state.gradient == 4));
+  auto const word = read(rest + "mixed_precision: fp16_mixed\n", "a.yaml", asked);
+  CHECK((word.setting.model.optimizer.name == "adam in float16" && word.setting.model.optimizer.state.gradient == 2));
+}
+
 }  // namespace test_cli_nemo_settings

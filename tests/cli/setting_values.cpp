@@ -80,6 +80,9 @@ TEST_CASE("setting_values: formats and engines of the others") {
   std::pair<std::string, std::string> const yaml[]{
       {llamafactory + "flash_attn: fa9\n",
        "a.yaml:6: flash_attn = fa9 must be one of auto, fa2, fa3, sdpa, disabled, off, true, false; did you mean fa2?"},
+      {llamafactory + "quantization_method: bnbb\n",
+       "a.yaml:6: quantization_method = bnbb must be one of bnb, bitsandbytes, gptq, awq, aqlm, quanto, eetq, hqq, mxfp4, fp8; did you "
+       "mean bnb?"},
       {llamafactory + "bf16: true\nfp16: true\n", "a.yaml:7: fp16 = true is on beside bf16, of which only one may be"},
       {axolotl + "bf16: true\nfp16: true\n", "a.yaml:5: fp16 = true is on beside bf16, of which only one may be"},
       {trl + "bf16: true\nfp16: true\n", "a.yaml:7: fp16 = true is on beside bf16, of which only one may be"},

@@ -138,10 +138,10 @@ void translate_first_version(setting_table& in, setting_table& keys, std::vector
     add_word(keys, "grad_reduce_in_bf16", "true");
   for (auto const& [theirs, flag] :
        {std::pair{"max_seq_length", "seq_length"}, {"micro_batch_size", "micro_batch_size"}, {"global_batch_size", "global_batch_size"}})
-    if (auto const key = "model.data.train_ds." + std::string(theirs); in.has(key))
-      if (auto const value = in.word(key, ""); value.find_first_not_of("0123456789") == value.npos && !value.empty())
-        add_word(keys, flag, value);
-  in.ignore({"model.data.train_ds.*", "model.data.validation_ds.**", "model.data.test_ds.**", "model.optim.sched.**", "model.optim.*",
+    if (auto const value = in.word_or_none("model.data.train_ds." + std::string(theirs));  // which may refer to another file
+        !value.empty() && value.find_first_not_of("0123456789") == value.npos)
+      add_word(keys, flag, value);
+  in.ignore({"model.data.train_ds.**", "model.data.validation_ds.**", "model.data.test_ds.**", "model.optim.sched.**", "model.optim.*",
              "model.optim.bucket_cap_mb", "model.optim.contiguous_grad_buffer", "model.optim.contiguous_param_buffer"});
   if (is_false(in, "model.fsdp")) keys.ignore({"fsdp", "fsdp_*"});
   if (distributed && is_false(in, "model.megatron_amp_O2"))
@@ -157,7 +157,7 @@ void translate_first_version(setting_table& in, setting_table& keys, std::vector
   auto in = with_plain_formats(without_references(source.is("flags") ? merged(source.overrides, source.table) : source.table));
   auto const recipe = source.is("flags") && in.has("factory");
   auto const found = in.has("tensor_model_parallel_size") && in.list("tensor_model_parallel_size") == std::vector<std::string>{"-1"};
-  auto const trains = in.has_section("trainer.") && in.has_section("model.");
+  auto const trains = in.has_section("trainer.") && (in.has_section("model.") || in.has_section("trainer.strategy."));
   if (!recipe && (!trains || in.has("inference.greedy") || found))
     throw bad_input(in.file() + ": there is no trainer in it that makes a training step: NeMo generates, evaluates or converts with it");
   if (!recipe) refuse_other_models(in);
