@@ -282,7 +282,7 @@ class axolotl_importer {
   if (adapts && m.language.matrices == ballast::adapted_matrices::every_matrix) line("lora_target_linear: true");
   if (adapts && m.language.matrices != ballast::adapted_matrices::every_matrix) line("lora_target_modules: [q_proj, v_proj]");
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
-  line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\noptimizer: ", words_of(m.optimizer).word,
+  line("bf16: ", m.kernels.value > 2 ? "false" : "true", "\noptimizer: ", trainer_words_of(m.optimizer).word,
        "\nlearning_rate: ", rate_or_example(of));
   if (of.task == training_task::grpo) text += "trl:\n" + lines_of_answers(of, "  ", "vllm_enable_sleep_mode: true");
   if (m.spread.tensor > 1) line("tensor_parallel_size: ", m.spread.tensor);

@@ -327,7 +327,7 @@ class llamafactory_importer {
   if (by.recompute.what == ballast::recompute_setting::kind::none) line("disable_gradient_checkpointing: true");
   line("bf16: ", m.kernels.value > 2 ? "false" : "true");
   if (!of.details.learning_rate.empty()) line("learning_rate: ", of.details.learning_rate);
-  auto const [base, optim] = words_of(m.optimizer);
+  auto const [base, optim] = trainer_words_of(m.optimizer);
   if (base == "adam-bf16") line("pure_bf16: true");
   if (optim != "adamw_torch_fused") line("optim: ", optim);
   if (m.loss.how == ballast::head_loss::kind::fused) line("enable_liger_kernel: true");

@@ -93,7 +93,7 @@ namespace {
 }
 
 /// Refuses what NeMo 1 trains beside decoders, by the words of its name and by sections that only those have.
-void refuse_other_models(setting_table& in) {
+void require_decoder(setting_table& in) {
   constexpr std::pair<std::string_view, std::string_view> words[]{{"t5", "an encoder with a decoder"},
                                                                   {"mt5", "an encoder with a decoder"},
                                                                   {"t0", "an encoder with a decoder"},
@@ -160,7 +160,7 @@ void translate_first_version(setting_table& in, setting_table& keys, std::vector
   auto const trains = in.has_section("trainer.") && (in.has_section("model.") || in.has_section("trainer.strategy."));
   if (!recipe && (!trains || in.has("inference.greedy") || found))
     throw bad_input(in.file() + ": there is no trainer in it that makes a training step: NeMo generates, evaluates or converts with it");
-  if (!recipe) refuse_other_models(in);
+  if (!recipe) require_decoder(in);
   if (!asked.gpus && !recipe) asked.gpus = trainer_devices(in);
   std::string model;
   for (auto const* const key : {"model.restore_from_path", "model.pretrained_llm", "model.pretrained_model"})

@@ -330,7 +330,7 @@ constexpr std::string_view trainer_keys[]{"per_device_train_batch_size", "deepsp
   line("gradient_checkpointing: ", by.recompute.what == ballast::recompute_setting::kind::none ? "false" : "true");
   line("attn_impl: ", attention_word(of).ends_with('2') ? "flash_attn" : attention_word(of));
   if (m.loss.how == ballast::head_loss::kind::fused) line("use_liger_kernel: true");
-  auto const [base, optim] = words_of(m.optimizer);
+  auto const [base, optim] = trainer_words_of(m.optimizer);
   if (optim != "adamw_torch_fused") line("optim: ", optim);
   if (base == "adam-bf16-gradients" || m.spread.zero > 0)
     line("deepspeed: zero", m.spread.zero, m.moved == ballast::offload::none ? "" : "_offload");

@@ -272,7 +272,7 @@ void set_attention(std::string const& name, imported_setting& out) {
     out.notes.push_back("attention " + printable(name) + " is none that is known here, and judged as FlashAttention");
 }
 
-optimizer_words words_of(ballast::optimizer const& of) {
+optimizer_words trainer_words_of(ballast::optimizer const& of) {
   for (std::string_view const base : {"adam-fp32", "adam-bf16", "adam-bf16-gradients", "adam"})
     for (std::string_view const word : {"adamw_torch_fused", "adamw_8bit", "adafactor", "lion_32bit", "muon", "sgd"}) {
       imported_setting known;

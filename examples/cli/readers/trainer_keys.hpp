@@ -73,7 +73,7 @@ struct optimizer_words {
   std::string_view base, word;
 };
 /// Those of an optimiser; its own name and Adam's word if it has none.
-[[nodiscard]] optimizer_words words_of(ballast::optimizer const& of);
+[[nodiscard]] optimizer_words trainer_words_of(ballast::optimizer const& of);
 /// The attention of a written file, by its name in Transformers: "flash_attention_2".
 [[nodiscard]] std::string_view attention_word(imported_setting const& of);
 /// Whether it is compiled by `torch.compile`.

@@ -251,7 +251,7 @@ class trl_importer {
   auto const& m = by.model;
   auto const adapts = m.language.what == ballast::trained::low_rank;
   auto const zero = m.spread.zero;
-  auto const [base, optim] = words_of(m.optimizer);
+  auto const [base, optim] = trainer_words_of(m.optimizer);
   auto const halves = base == "adam-bf16" || (adapts && zero == 0 && base == "adam-bf16-gradients");
   std::string text;
   auto const line = [&](auto const&... parts) { text += ballast::sentence(parts..., "\n"); };
