@@ -36,13 +36,12 @@ def as_written(plan):
     return [group.tolist() for group in plan.groups], ranks, plan.left_out.tolist(), plan.execution
 
 
-def planned_batches(folder, first_step=0):
-    """The sampler of examples/python/batch_sampler.py, which is no part of the package, for rank 0."""
-    path = pathlib.Path(__file__).parents[2] / "examples/python/batch_sampler.py"
-    spec = importlib.util.spec_from_file_location("batch_sampler", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.PlannedBatches(folder, 0, first_step)
+def attention_as_written(plan):
+    """Attention on other ranks as `ballast schedule` writes it: of each rank and pass."""
+    out = [[[] for _ in plan.passes_of(rank)] for rank in range(plan.ranks)]
+    for rank, number, *task in plan.attention.tolist():
+        out[rank][number].append(task[: 4 if task[4] == task[5] else 6])
+    return out
 
 
 class Equal(unittest.TestCase):
@@ -88,6 +87,10 @@ class Equal(unittest.TestCase):
                     plan = ballast.plan_shards(lengths, **arguments)
                     written = line["groups"], line["ranks"], line["left_out"], line["execution"]
                     self.assertEqual(as_written(plan), written)
+                    self.assertEqual("attention" in line, method == "distca")
+                    self.assertEqual(len(plan.attention) > 0, method == "distca")
+                    if method == "distca":
+                        self.assertEqual(attention_as_written(plan), line["attention"])
                     self.assertAlmostEqual(plan.milliseconds, line["milliseconds"], places=5)
                     self.assertAlmostEqual(plan.lower_bound, line["lower_bound"], places=5)
                     planned += 1

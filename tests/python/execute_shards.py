@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains plans on gloo ranks and compares with one process: shards, levels, and chunks with kept keys and values.
+"""Trains plans on gloo ranks and compares with one process: shards, attention on other ranks, levels, and chunks with
+kept keys and values.
 
 BALLAST names the command line, which writes a plan in levels. The loops are those that docs/execution.md shows.
 """
@@ -30,7 +31,7 @@ class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
         linear = torch.nn.Linear
-        self.tokens, self.positions = torch.nn.Embedding(VOCABULARY, WIDTH), torch.nn.Embedding(64, WIDTH)
+        self.tokens, self.positions = torch.nn.Embedding(VOCABULARY, WIDTH), torch.nn.Embedding(1024, WIDTH)
         self.layers = torch.nn.ModuleList(
             torch.nn.ModuleDict(
                 {
@@ -109,11 +110,12 @@ def train_shards(model, batch, plan, rank, groups):
 
 def shards_on_ranks(rank, ranks, methods, seeds, dtype):
     """Of each method, how many plans were run and by how much their gradients differ at most."""
-    groups, found, shared = Groups(widths=[ranks]), {}, 0
+    groups, anywhere, found, shared = Groups(widths=[ranks]), Groups(any_ranks=True), {}, 0
     for seed in seeds:
         batch = Batch(seed)
         right = model_of(dtype)
-        capacity = -(-int(batch.lengths.max()) // (1 << (ranks.bit_length() - 1))) + seed % 9
+        sharing = 1 if ranks % 2 and not seed else 1 << (ranks.bit_length() - 1)  # equal groups of odd ranks are of one
+        capacity = -(-int(batch.lengths.max()) // sharing) + seed % 9
         for method in methods:
             try:
                 plan = ballast.plan_shards(
@@ -129,7 +131,7 @@ def shards_on_ranks(rank, ranks, methods, seeds, dtype):
             right.zero_grad(set_to_none=True)
             train_alone(right, batch, sorted(set(range(len(batch.lengths))) - set(plan.left_out.tolist())))
             model = model_of(dtype)
-            train_shards(model, batch, plan, rank, groups)
+            train_shards(model, batch, plan, rank, anywhere if method == "bytescale" else groups)
             plans, most = found.get(method, (0, 0.0))
             found[method] = plans + 1, max(most, difference(flat(model), flat(right)))
             shared += len(plan.groups)
@@ -140,8 +142,24 @@ FEW_PASSES = ballast.degree_cost(linear=20_000, square=1_000, exchange=[0, 2_000
 LONG_DEAR = ballast.degree_cost(linear=1_000, square=5_000, exchange=[0, 100], cost_per_pass=10)
 
 
+def served_on_ranks(rank, ranks, seeds, dtype):
+    """The largest difference of gradients, how many plans ran, passes of a rank, and tasks away from their tokens."""
+    worst = plans = most = away = 0
+    for seed in seeds:
+        batch = Batch(seed, longest=1000)  # parts of at least 128 queries move
+        capacity = max(-(-int(batch.lengths.max()) // ranks), int(batch.lengths.sum()) * 3 // (5 * ranks))
+        plan = ballast.plan_shards(batch.lengths, ranks=ranks, capacity=capacity, cost=COST, method="distca")
+        model, right = model_of(dtype), model_of(dtype)
+        train_shards(model, batch, plan, rank, Groups(any_ranks=True))
+        train_alone(right, batch, range(len(batch.lengths)))
+        worst, plans = max(worst, difference(flat(model), flat(right))), plans + 1
+        most = max(most, len(plan.passes_of(rank)))
+        away += int((plan.attention[:, 0] != plan.attention[:, 3]).sum())
+    return worst, plans, most, away
+
+
 def levels_on_ranks(rank, ranks, settings, folder):
-    """The largest difference of what an epoch changed in the weights, how often samples were trained, changes of level."""
+    """The largest difference of what an epoch changed in the weights, how often samples were trained, level changes."""
     batch = Batch(7, count=40)
     plan = ballast.levels(batch.lengths, settings, gpus=ranks, cost=COST, curriculum="interleaved", seed=3)
     if folder:
@@ -178,115 +196,14 @@ def planned_batches(folder, rank, first_step=0):
     return module.PlannedBatches(folder, rank, first_step)
 
 
-class Corpus(Batch):
-    """Samples that steps take some of; `of` is a batch of them, one behind the other."""
-
-    def of(self, samples):
-        out = Batch.__new__(Batch)
-        at = [slice(int(self.starts[i]), int(self.starts[i + 1])) for i in samples]
-        out.lengths, out.counts = self.lengths[samples], self.counts[samples]
-        out.tokens, out.labels = (torch.cat([of[a] for a in at]) for of in (self.tokens, self.labels))
-        out.starts = np.concatenate([[0], np.cumsum(out.lengths)])
-        return out
-
-
-class Steps:
-    """A model on the ranks and one on this process alone, which take the same steps."""
-
-    def __init__(self, rank, groups, saved=None):
-        self.rank, self.groups, self.corpus = rank, groups, Corpus(7, count=40)
-        self.models = [model_of(torch.float64) for _ in range(2)]
-        if saved is not None:
-            for model, weights in zip(self.models, saved):
-                model.load_state_dict(weights)
-        self.optimizers = [torch.optim.SGD(model.parameters(), 0.05) for model in self.models]
-        self.worst, self.degrees = 0.0, []
-        self.times = np.zeros(len(self.corpus.lengths), int)
-
-    def take(self, degree, samples, shards):
-        batch = self.corpus.of(samples)
-        for optimizer in self.optimizers:
-            optimizer.zero_grad()
-        train_shards(self.models[0], batch, shards, self.rank, self.groups)
-        train_alone(self.models[1], batch, range(len(samples)))
-        self.worst = max(self.worst, difference(*map(flat, self.models)))
-        for optimizer in self.optimizers:
-            optimizer.step()
-        self.degrees.append(degree)
-        self.times[samples] += 1
-
-    def saved(self):
-        return [{name: w.clone() for name, w in model.state_dict().items()} for model in self.models]
-
-    def weights(self):
-        return flat(self.models[0], lambda parameter: parameter)
-
-
-def run_in_levels(settings, ranks, curriculum="interleaved"):
-    lengths = Corpus(7, count=40).lengths
-    return ballast.TrainingRun(
-        lengths, levels=settings, ranks=ranks, epochs=2, cost=COST, curriculum=curriculum, seed=3
-    )
-
-
-def run_on_ranks(rank, ranks, settings, folder):
-    """Two epochs of a run, the same stopped in the middle of each epoch, and the first by the files of a plan."""
-    run = run_in_levels(settings, ranks)
-    groups = Groups(widths=[setting.degree for setting in run.settings])
-    steps, stops = Steps(rank, groups), {}
-    for step in run:
-        steps.take(run.setting.degree, run.samples(), run.shards())
-        if step in (run.steps // 4, 3 * run.steps // 4):
-            stops[step] = run.state(), steps.saved()
-    for state, saved in stops.values():
-        again, later = run_in_levels(settings, ranks), Steps(rank, groups, saved)
-        again.resume(state)
-        for _ in again:
-            later.take(again.setting.degree, again.samples(), again.shards())
-        assert torch.equal(later.weights(), steps.weights())
-        assert later.degrees == steps.degrees[-len(later.degrees) :]
-    filed, first, whole = Steps(rank, groups), run_in_levels(settings, ranks), run.steps // 2
-    for start, end in ((0, 2), (2, whole)):  # a sampler of its own behind the stop
-        sampler = planned_batches(folder, rank, start)
-        for _, (setting, samples, shards) in zip(range(start, end), sampler.shards(filed.corpus.lengths)):
-            first.next()
-            assert (setting, shards.hash()) == (first.setting, first.shards().hash())
-            assert samples.tolist() == first.samples().tolist()
-            filed.take(setting[1], samples, shards)
-    assert first.state()[3:5] == [0, 1] and set(filed.times) == {1}
-    return max(steps.worst, filed.worst), steps.times.tolist(), steps.degrees, len(groups)
-
-
-def first_half(rank, ranks, settings):
-    """The state of a run that stopped in the middle of its first epoch, and what it had trained."""
-    run = run_in_levels(settings, ranks)
-    steps = Steps(rank, Groups(widths=[setting.degree for setting in run.settings]))
-    for step in run:
-        steps.take(run.setting.degree, run.samples(), run.shards())
-        if step + 1 == run.steps // 4:
-            return run.state(), steps.saved(), steps.times, steps.worst
-
-
-def second_half(rank, ranks, settings, state, saved):
-    """The rest of that epoch on other ranks, and the epoch behind it."""
-    run = run_in_levels(settings, ranks)
-    run.resume(state)
-    steps = Steps(rank, Groups(widths=[setting.degree for setting in run.settings]), saved)
-    times = []
-    for _ in run:
-        if run.epoch and not times:
-            times = [steps.times.copy()]
-        steps.take(run.setting.degree, run.samples(), run.shards())
-    return times[0], steps.times - times[0], steps.degrees, steps.worst
-
-def train_chunks(model, batch, plan, rank):
+def train_chunks(model, batch, plan, rank, tasks, groups=None):
     most = 0
-    for chain in chains(plan, rank, batch.counts):
+    for chain in chains(plan, rank, batch.counts, groups=groups):
         most = max(
             most,
             train_chain(
                 chain,
-                plan.tasks(len(chain)),
+                tasks(len(chain)),
                 lambda chunk: chunk.loss(
                     model(batch.tokens[chunk.token_indices], chunk.position_ids, chunk.attention), batch.labels
                 ),
@@ -303,10 +220,36 @@ def chunks_on_ranks(rank, ranks, seeds):
         batch, retain = Batch(seed), 1 + seed % 3
         plan = ballast.chunks(batch.lengths, 7 + seed % 6, ranks=ranks, retain=retain, cost=COST)
         model, right = model_of(torch.float64), model_of(torch.float64)
-        assert train_chunks(model, batch, plan, rank) <= retain
+        assert train_chunks(model, batch, plan, rank, plan.tasks) <= retain
         train_alone(right, batch, range(len(batch.lengths)))
         worst, plans, again = max(worst, difference(flat(model), flat(right))), plans + 1, again + plan.forwards_again
     return worst, plans, again
+
+
+def chunkflow_on_ranks(rank, ranks, seeds, dtype):
+    """The largest difference of gradients, how many plans ran, and how many of them share chunks and have chains."""
+    worst = plans = shared = chained = 0
+    groups = Groups()
+    for seed in seeds:
+        batch = Batch(seed)
+        plan = ballast.plan_shards(
+            batch.lengths,
+            ranks=ranks,
+            capacity=5 + seed,
+            cost=FEW_PASSES if seed % 2 else LONG_DEAR,
+            method="chunkflow",
+        )
+        model, right = model_of(dtype), model_of(dtype)
+        assert train_chunks(model, batch, plan, rank, ballast.retained_tasks, groups) <= 1
+        train_alone(right, batch, range(len(batch.lengths)))
+        worst, plans = max(worst, difference(flat(model), flat(right))), plans + 1
+        shared += len(plan.groups) > 0
+        try:
+            next(passes(plan, rank, batch.counts, groups))
+        except ValueError as refused:
+            assert "in several passes of rank" in str(refused)
+            chained += 1
+    return worst, plans, shared, chained
 
 
 class Executed(unittest.TestCase):
@@ -315,16 +258,18 @@ class Executed(unittest.TestCase):
 
     def test_shards_train_as_one_process(self):
         methods = [
-            "ballast", "ballast-pure", "ballast-lockstep", "static", "homogeneous", "verl", "longalign",             "skrull", "wlb", "flexsp", "megatron-hybrid-cp",
+            "ballast", "ballast-pure", "ballast-lockstep", "static", "homogeneous", "verl", "longalign", "skrull",
+            "wlb", "flexsp", "megatron-hybrid-cp", "dynapipe", "bytescale",
         ]  # fmt: skip
         told = {}
         for ranks in (2, 3, 4):
-            for dtype, limit, seeds in ((torch.float64, 1e-12, range(3)), (torch.float32, 1e-6, range(1, 2))):
+            for dtype, limit, seeds in ((torch.float64, 1e-12, range(3)), (torch.float32, 1e-6, range(1))):
                 results = on_ranks(ranks, shards_on_ranks, methods, seeds, dtype, timeout=400)
                 for found, shared, made in results:
                     self.assertEqual(made, {2: 1, 3: 2, 4: 3}[ranks])
                     self.assertGreater(shared, 0)
-                    self.assertIn("ballast", found)
+                    if dtype == torch.float64:
+                        self.assertEqual(set(methods) - set(found), {"megatron-hybrid-cp"} if ranks == 3 else set())
                     for method, (plans, worst) in found.items():
                         self.assertLess(worst, limit, f"{method} on {ranks} ranks")
                         before = told.get((method, dtype), (0, 0.0))
@@ -336,6 +281,15 @@ class Executed(unittest.TestCase):
         for dtype in (torch.float64, torch.float32):
             plans, worst = zip(*(of for (_, kind), of in told.items() if kind == dtype))
             self.tell(f"all methods, {dtype}", sum(plans), max(worst))
+
+    def test_attention_on_other_ranks_trains_as_one_process(self):
+        for dtype, limit, seeds in ((torch.float64, 1e-12, (1, 3)), (torch.float32, 1e-6, (1,))):
+            for ranks in (2, 3, 4, 5):
+                for worst, plans, most, away in on_ranks(ranks, served_on_ranks, seeds, dtype, timeout=400):
+                    self.assertLess(worst, limit)
+                    self.assertGreater(most, 1)
+                    self.assertGreater(away, 0)
+                self.tell(f"distca, {dtype}, on {ranks} ranks, {away} tasks away", plans, worst)
 
     def test_levels_train_as_one_process(self):
         for ranks, settings in (
@@ -392,10 +346,19 @@ class Executed(unittest.TestCase):
 
     def test_chunks_train_as_whole_samples(self):
         for ranks in (1, 2, 3):
-            for worst, plans, again in on_ranks(ranks, chunks_on_ranks, range(9)):
+            for worst, plans, again in on_ranks(ranks, chunks_on_ranks, range(9), timeout=400):
                 self.assertLess(worst, 1e-12)
                 self.assertGreater(again, 0)
             self.tell(f"chunks on {ranks} ranks", plans, worst)
+
+    def test_chunkflow_trains_as_one_process(self):
+        for dtype, limit, seeds in ((torch.float64, 1e-12, range(6)), (torch.float32, 1e-6, range(2))):
+            for ranks in (2, 3, 4):
+                for worst, plans, shared, chained in on_ranks(ranks, chunkflow_on_ranks, seeds, dtype, timeout=400):
+                    self.assertLess(worst, limit)
+                    self.assertEqual(shared > 0, ranks != 3)  # of groups, three ranks allow one size alone
+                    self.assertGreater(chained, 0)
+                self.tell(f"chunkflow, {dtype}, on {ranks} ranks", plans, worst)
 
     def test_groups_that_were_not_made_are_named(self):
         for text in on_ranks(3, refused_on_ranks):

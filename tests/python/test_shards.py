@@ -94,6 +94,19 @@ class Shards(unittest.TestCase):
         del plan
         self.assertEqual(len(work.pieces), len(work.pieces.tolist()))  # a pass keeps its plan
 
+    def test_attention_of_every_query_on_one_rank(self):
+        plan = ballast.plan_shards(self.lengths, ranks=5, capacity=8192, cost=COST, method="distca")
+        for number in range(len(plan.passes_of(0))):
+            held = {(s, t): r for r in range(5) for s, t in rows_of(plan.passes_of(r)[number].pieces)}
+            asked = {}
+            for _, _, sample, home, *ends in plan.attention[plan.attention[:, 1] == number].tolist():
+                for t in np.r_[ends[0] : ends[1], ends[2] : ends[3]].tolist():
+                    self.assertNotIn((sample, t), asked)
+                    asked[sample, t] = home
+            self.assertEqual(asked, held)
+        self.assertGreater((plan.attention[:, 0] != plan.attention[:, 3]).sum(), 0)
+        self.assertEqual(ballast.plan_shards(self.lengths, ranks=5, capacity=8192, cost=COST).attention.shape, (0, 8))
+
     def test_weights_add_up_to_the_loss_of_the_batch(self):
         plan = ballast.plan_shards(self.lengths, ranks=8, capacity=8192, cost=COST)
         counts = self.lengths // 2
@@ -220,6 +233,8 @@ class Chunks(unittest.TestCase):
                 self.assertEqual([c for c, task in tasks if task == "backward"], list(range(len(chain)))[::-1])
         self.assertEqual(made.forwards_again, again)
         self.assertGreater(again, 0)
+        self.assertEqual(ballast.retained_tasks(5, retain=2), made.tasks(5))
+        self.assertEqual(ballast.retained_tasks(2)[0], (0, "forward_drop"))
         self.assertEqual(
             made.tasks(3),
             [(0, "forward_drop"), (1, "forward_keep"), (2, "forward_keep"), (2, "backward"), (1, "backward"),

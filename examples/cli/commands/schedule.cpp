@@ -36,24 +36,24 @@ void run(schedule_arguments const& arguments) {
   auto const on = scheduling_of(arguments.shared, model, capacity, lengths);
   std::string text;
   std::uint64_t batch = 0;
-  auto const write = [&](ballast::shards<> plan, std::span<std::int64_t const> mine, std::span<std::uint64_t const> numbers) {
-    require_plan(method, plan, mine, on, batch);
-    plan.time.value = time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
-    text += line_of(plan, numbers, batch++);
+  auto const write = [&](scheduled of, std::span<std::int64_t const> mine, std::span<std::uint64_t const> numbers) {
+    require_plan(method, of.shards, mine, on, batch);
+    of.shards.time.value = time_shards(of.shards, on.cost, on.options.cost_per_pass).makespan;
+    text += line_of(of.shards, of.attention, numbers, batch++);
   };
   if (method.epoch != nullptr) {
     for (auto const& step : method.epoch(lengths, on)) {
       std::vector<std::int64_t> mine;
       for (auto const i : step.samples) mine.push_back(lengths[static_cast<std::size_t>(i)]);
-      write(step.plan.shards, mine, step.samples);
+      write(step.plan, mine, step.samples);
     }
   } else {
     auto const plan_batch = method.start(on);
     batch_feed feed(lengths, arguments.shared.batch);
     while (feed.next()) {
-      auto const plan = plan_batch(feed.lengths()).shards;
+      auto const plan = plan_batch(feed.lengths());
       write(plan, feed.lengths(), feed.samples());
-      feed.planned(plan);
+      feed.planned(plan.shards);
     }
   }
   arguments.out.empty() ? write_standard_output(text) : replace_file(arguments.out, text);

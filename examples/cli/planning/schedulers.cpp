@@ -291,7 +291,8 @@ scheduled distca(lengths_view lengths, scheduling_setting const& on) {
   by.per_pair = 2 * on.cost.square;
   auto plan = ballast::distca::plan_batch(lengths, o.capacity, by, 1000 * o.cost_per_pass);
   for (auto& b : plan.busy) b /= 1000;
-  return {std::move(plan.shards), ballast::divide_up(plan.time.value, std::int64_t{1000}), std::move(plan.busy)};
+  return {
+      std::move(plan.shards), ballast::divide_up(plan.time.value, std::int64_t{1000}), std::move(plan.busy), {}, std::move(plan.attention)};
 }
 
 /// The GPUs of one of several groups of equal size.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/attention/attention_tasks.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/transformer_shape.hpp>
@@ -37,6 +38,7 @@ struct scheduled {
   std::vector<std::int64_t> busy{};  ///< with it, nanoseconds in which each GPU trains; empty: those of the shards
   /// Of each GPU, nanoseconds of padding or of forwards that run again, which shards do not say; empty: none.
   std::vector<std::int64_t> more{};
+  std::vector<ballast::attention_plan<>> attention{};  ///< of each pass, where attention is computed; empty: where its tokens are
 };
 
 /// A step of a method that plans all batches at once.

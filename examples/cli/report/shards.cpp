@@ -20,7 +20,8 @@ void append_list(std::string& out, std::size_t count, Write const& write) {
 
 }  // namespace
 
-std::string line_of(ballast::shards<> const& plan, std::span<std::uint64_t const> samples, std::uint64_t batch) {
+std::string line_of(ballast::shards<> const& plan, std::span<ballast::attention_plan<> const> attention,
+                    std::span<std::uint64_t const> samples, std::uint64_t batch) {
   auto out = "{\"batch\":" + std::to_string(batch) + ",\"execution\":\"" + to_string(plan.execution) +
              "\",\"milliseconds\":" + std::to_string(static_cast<double>(plan.time.value) * 1e-6) +
              ",\"lower_bound\":" + std::to_string(static_cast<double>(plan.time.lower_bound) * 1e-6) + ",\"groups\":";
@@ -40,6 +41,21 @@ std::string line_of(ballast::shards<> const& plan, std::span<std::uint64_t const
       });
     });
   });
+  if (!attention.empty()) {
+    out += ",\"attention\":";
+    append_list(out, plan.ranks(), [&](std::size_t r) {
+      append_list(out, attention.size(), [&](std::size_t m) {
+        auto const tasks = attention[m](r);
+        append_list(out, tasks.size(), [&](std::size_t k) {
+          auto const& t = tasks[k];
+          out += '[' + std::to_string(samples[t.sample]) + ',' + std::to_string(t.home) + ',' + std::to_string(t.begin) + ',' +
+                 std::to_string(t.end);
+          if (t.has_tail()) out += ',' + std::to_string(t.tail_begin) + ',' + std::to_string(t.tail_end);
+          out += ']';
+        });
+      });
+    });
+  }
   out += ",\"left_out\":";
   append_list(out, plan.left_out.size(), [&](std::size_t k) { out += std::to_string(samples[plan.left_out[k]]); });
   return out += "}\n";

@@ -36,10 +36,14 @@ class Groups:
 
     These are all aligned groups of 2, 4, 8, ... neighbouring ranks and of further `widths`, such as the SP degrees of
     levels. Every rank makes them, in the same order; each may take seconds and memory where NCCL connects it.
+
+    With `any_ranks` none is made: messages go from rank to rank in the group of all ranks, so that any of them may
+    share a sample, as method="bytescale" plans.
     """
 
-    def __init__(self, widths: Iterable[int] = ()) -> None:
-        self._ranks = dist.get_world_size() if dist.is_initialized() else 1
+    def __init__(self, widths=(), any_ranks=False):
+        self._any = any_ranks
+        self._ranks = dist.get_world_size() if dist.is_initialized() and not any_ranks else 1
         sizes = {1 << k for k in range(1, self._ranks.bit_length())} | {int(width) for width in widths}
         self._made: dict[tuple[int, ...], dist.ProcessGroup] = {}
         for width in sorted(sizes - {1}):
@@ -50,14 +54,16 @@ class Groups:
     def __len__(self) -> int:
         return len(self._made)
 
-    def of(self, ranks: Iterable[int]) -> dist.ProcessGroup:
-        """The process group of some ranks, ascending. Raises ValueError if there is none."""
+    def of(self, ranks):
+        """The process group in which some ranks, ascending, exchange. Raises ValueError if there is none."""
         ranks = tuple(int(rank) for rank in ranks)
+        if self._any:
+            return None  # of all ranks
         if ranks not in self._made:
             raise ValueError(
                 f"ranks {list(ranks)} share samples, but there is no process group of them: groups are blocks of "
                 f"{sorted({len(made) for made in self._made})} neighbouring "
-                "ranks; give Groups more widths, or plan by another method"
+                "ranks; give Groups more widths or any_ranks=True, or plan by another method"
             )
         return self._made[ranks]
 
@@ -65,17 +71,10 @@ class Groups:
 class _Ring:
     """The rows of a pass that attend to each other: those of one rank, or of all ranks of a group."""
 
-    def __init__(
-        self,
-        rows: NDArray[np.int64],
-        keys: Sequence[NDArray[np.int64]],
-        ranks: Sequence[int],
-        me: int,
-        group: dist.ProcessGroup | None,
-        device: Any,
-    ) -> None:
+    def __init__(self, rows, queries, keys, ranks, me, group, device):
         self.rows = torch.as_tensor(rows, device=device)  # places in the row of the pass
-        self.keys = [torch.as_tensor(held, device=device) for held in keys]  # of each rank: sample and position
+        self.queries = torch.as_tensor(queries, device=device)  # sample and position of each
+        self.keys = [torch.as_tensor(held, device=device) for held in keys]  # of each rank: the same of its keys
         self.ranks, self.me, self.group = ranks, me, group
 
     def blocks(self, *mine: Tensor) -> Generator[tuple[int, Tensor], Tensor | None, None]:
@@ -103,8 +102,19 @@ class _Ring:
 
     def seen(self, owner: int) -> Tensor:
         """Which keys of a rank each of our rows may see: those of its sample that are not behind it."""
-        mine, theirs = self.keys[self.me], self.keys[owner]
+        mine, theirs = self.queries, self.keys[owner]
         return (mine[:, :1] == theirs[None, :, 0]) & (mine[:, 1:] >= theirs[None, :, 1])
+
+
+class _Gathered(_Ring):
+    """The keys of several ranks that have all come here, one rank's behind the other's."""
+
+    def blocks(self, *mine):
+        here = list(torch.stack(mine).split([len(held) for held in self.keys], 1))
+        for owner, block in enumerate(here):
+            changed = yield owner, block
+            here[owner] = block if changed is None else changed
+        yield 0, torch.cat(here, 1)
 
 
 class _RingAttention(torch.autograd.Function):
@@ -121,12 +131,12 @@ class _RingAttention(torch.autograd.Function):
             scores = scores.masked_fill(~ring.seen(owner), -torch.inf)
             part_lse = scores.logsumexp(-1)  # of each head and row; -inf where nothing is seen
             part = torch.einsum("hqk,khd->qhd", (scores - part_lse[..., None]).exp().nan_to_num(), values)
-            if out is None:  # every row sees itself, so lse is finite from here on
+            if out is None:
                 out, lse = part, part_lse
             else:
-                both = torch.logaddexp(lse, part_lse)
-                out = out * (lse - both).exp().T[..., None] + part * (part_lse - both).exp().T[..., None]
-                lse = both
+                both = torch.logaddexp(lse, part_lse)  # -inf while nothing was seen; nan_to_num makes such parts 0
+                old, new = ((each - both).exp().nan_to_num().T[..., None] for each in (lse, part_lse))
+                out, lse = out * old + part * new, both
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.ring, ctx.scale = ring, scale
         return out
@@ -134,7 +144,7 @@ class _RingAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         q, k, v, out, lse = ctx.saved_tensors
-        ring, d_q = ctx.ring, torch.zeros_like(q)
+        ring, d_q = ctx.ring, torch.zeros_like(q)  # every row sees itself, so lse is finite
         mean = (d_out * out).sum(-1).T[..., None]
         blocks = ring.blocks(k, v, torch.zeros_like(k), torch.zeros_like(v))
         owner, (keys, values, d_keys, d_values) = next(blocks)
@@ -147,6 +157,21 @@ class _RingAttention(torch.autograd.Function):
             d_keys = d_keys + torch.einsum("hqk,qhd->khd", d_scores, q)
             owner, (keys, values, d_keys, d_values) = blocks.send(torch.stack((keys, values, d_keys, d_values)))
         return d_q, d_keys, d_values, None
+
+
+class _Exchange(torch.autograd.Function):
+    """Sends rows to all ranks, so many to each, and gets so many of each; gradients go the way back."""
+
+    @staticmethod
+    def forward(ctx, rows, sent, received):
+        ctx.sent, ctx.received = sent, received
+        come = rows.new_empty((sum(received), *rows.shape[1:]))
+        dist.all_to_all_single(come, rows.contiguous(), received, sent)
+        return come
+
+    @staticmethod
+    def backward(ctx, d_come):
+        return _Exchange.apply(d_come, ctx.received, ctx.sent), None, None
 
 
 class Work:
@@ -177,7 +202,51 @@ class Work:
         return (each * self.weights.to(each.dtype)).sum()
 
 
-def _rows_of(pieces: NDArray[np.int64]) -> NDArray[np.int64]:
+class _Served(Work):
+    """A pass of which other ranks compute some attention: queries, keys and values go there, and results come back."""
+
+    def __init__(self, of, weights, plan, rank, number, device):
+        super().__init__(of, weights, [], device)
+        ranks = range(plan.ranks)
+        starts = np.concatenate([[0], np.cumsum(plan.lengths)])
+        home, place = np.full((2, int(starts[-1])), -1)  # of each token: the rank that holds it, and its row there
+        for r in ranks:
+            held = plan.passes_of(r)[number].token_indices()
+            home[held], place[held] = r, np.arange(len(held))
+        tasks = plan.attention[plan.attention[:, 1] == number]
+
+        def by_home(server):
+            """Of each rank, the queries and the keys that a server needs of it, as tokens."""
+            queries, keys = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+            for _, _, sample, _, begin, end, tail, tail_end in tasks[tasks[:, 0] == server].tolist():
+                at = np.r_[begin:end, tail:tail_end]
+                queries.append(starts[sample] + at)
+                keys.append(starts[sample] + np.arange(at.max() + 1))
+            queries, keys = np.concatenate(queries), np.unique(np.concatenate(keys))
+            return [(queries[home[queries] == r], keys[home[keys] == r]) for r in ranks]
+
+        def sample_and_position(at):
+            sample = np.searchsorted(starts, at, side="right") - 1
+            return np.stack([sample, at - starts[sample]], axis=1)
+
+        needs, own = [by_home(server) for server in ranks], len(of.position_ids)
+        mine, ours = needs[rank], [need[rank] for need in needs]  # what comes here, and what goes to each server
+        self._go = [np.concatenate([place[q], own + place[k], 2 * own + place[k]]) for q, k in ours]
+        self._come = [[len(q), len(k), len(k)] for q, k in mine]
+        self._back = [len(q) for q, _ in mine], [len(q) for q, _ in ours]
+        self._rows = torch.as_tensor(np.concatenate([place[q] for q, _ in ours]), device=device)
+        queries = sample_and_position(np.concatenate([q for q, _ in mine]))
+        self._ring = _Gathered([], queries, [sample_and_position(k) for _, k in mine], list(ranks), 0, None, device)
+
+    def attention(self, q, k, v):
+        rows = torch.cat([q, k, v])[np.concatenate(self._go)]
+        come = _Exchange.apply(rows, [len(each) for each in self._go], [sum(each) for each in self._come])
+        parts = come.split(sum(self._come, []))  # of each rank: queries, keys, values
+        out = _RingAttention.apply(*(torch.cat(parts[kind::3]) for kind in range(3)), self._ring)
+        return torch.empty_like(q).index_copy(0, self._rows, _Exchange.apply(out, *self._back))
+
+
+def _rows_of(pieces):
     """Sample, position and group of each token of some pieces."""
     if not len(pieces):
         return np.zeros((0, 3), np.int64)
@@ -193,31 +262,48 @@ def passes(
     `counts` are the labels of each sample that count. With `preset` the gradient is that of a framework's loss
     (`ballast.loss_presets()`), whose scope must be the step.
     """
-    for ranks in plan.groups:
-        groups.of(ranks)  # every rank has the same plan, so none waits for one that raises an error
+    number = np.repeat(np.arange(len(plan.pass_offsets) - 1), np.diff(plan.pass_offsets.astype(np.int64)))
+    owner = np.searchsorted(plan.rank_offsets, number, side="right") - 1
+    places = np.unique(np.stack([owner, plan.pieces[:, 0], number], axis=1), axis=0)
+    for one, next_one in zip(places, places[1:]):  # every rank has the same plan, so none waits for one that raises
+        if (one[:2] == next_one[:2]).all():
+            raise ValueError(
+                f"sample {one[1]} is in several passes of rank {one[0]}, of which later ones need the keys of earlier "
+                "ones: train the chains of ballast.execute.chains(plan, ...), each by train_chain"
+            )
+    made = plan.passes_of(rank)
     weights = plan.weights_of(rank, counts, preset)
-    held: dict[int, dict[int, NDArray[np.int64]]] = {}  # of each group: the tokens of each of its ranks
+    if len(plan.attention):  # a pass on every rank at a time
+        for number, each in enumerate(made):
+            yield _Served(each, weights[number], plan, rank, number, device)
+        return
+    keys = _keys_of(plan, groups)
+    for each, weight in zip(made, weights):
+        yield Work(each, weight, _rings(each, keys, rank, groups, device), device)
 
-    def keys_of(group: int) -> dict[int, NDArray[np.int64]]:
-        if group not in held:
-            held[group] = {}
-            for other in plan.groups[group].tolist():
-                rows = plan.pieces[_span(plan, other)]
-                held[group][other] = _rows_of(rows[rows[:, 3] == group])[:, :2]
-        return held[group]
 
-    for each, weight in zip(plan.passes_of(rank), weights):
-        rows = _rows_of(each.pieces)
-        rings = []
-        for group in sorted(set(rows[:, 2].tolist())):
-            mine = np.flatnonzero(rows[:, 2] == group)
-            if group < 0:
-                rings.append(_Ring(mine, [rows[mine, :2]], [rank], 0, None, device))
-                continue
-            keys = keys_of(group)
-            sharing = list(keys)
-            rings.append(_Ring(mine, list(keys.values()), sharing, sharing.index(rank), groups.of(sharing), device))
-        yield Work(each, weight, rings, device)
+def _keys_of(plan, groups):
+    """Of each group of a plan: its ranks, and sample and position of the tokens that each of them holds."""
+    for ranks in plan.groups:
+        groups.of(ranks)  # raises an error on every rank, or on none
+    rows = [_rows_of(plan.pieces[_span(plan, rank)]) for rank in range(plan.ranks)]
+    return [{r: rows[r][rows[r][:, 2] == g][:, :2] for r in ranks.tolist()} for g, ranks in enumerate(plan.groups)]
+
+
+def _rings(each, keys, rank, groups, device, earlier=()):
+    """The rings of a pass. Queries also see what the `earlier` passes of its chain hold, whose keys come first."""
+    rows, rings = _rows_of(each.pieces), []
+    for group in sorted(set(rows[:, 2].tolist())):
+        mine = np.flatnonzero(rows[:, 2] == group)
+        if group < 0:
+            held = {rank: np.concatenate([_rows_of(part.pieces)[:, :2] for part in earlier] + [rows[mine, :2]])}
+        else:
+            numbers = [int(part.pieces[0, 3]) for part in earlier] + [group]
+            held = {r: np.concatenate([keys[number][r] for number in numbers]) for r in keys[group]}
+        ranks = list(held)
+        among = groups.of(ranks) if group >= 0 else None
+        rings.append(_Ring(mine, rows[mine, :2], list(held.values()), ranks, ranks.index(rank), among, device))
+    return rings
 
 
 def _span(plan: Shards, rank: int) -> slice:
@@ -244,11 +330,8 @@ def shifted_labels(samples: Sequence[Tensor], ignored: int = -100) -> Tensor:
 class _Chunk(Work):
     """A chunk of a chain, which attends to the keys and values that earlier chunks have left."""
 
-    def __init__(
-        self, of: ShardPass, weights: NDArray[np.float64], chain: list[_Chunk], place: int, device: Any
-    ) -> None:
-        super().__init__(of, weights, [], device)
-        self.keys = torch.as_tensor(_rows_of(of.pieces)[:, :2], device=device)
+    def __init__(self, of, weights, rings, chain, place, device):
+        super().__init__(of, weights, rings, device)
         self._chain, self._place = chain, place
         self._layers: list[tuple[Tensor, ...]] = []  # of the forward pass that runs
         self._loss: Tensor | None = None
@@ -261,10 +344,10 @@ class _Chunk(Work):
         past = [torch.cat([chunk.kept[layer][i] for chunk in earlier]) if earlier else k[:0].detach() for i in (0, 1)]
         past = [leaf.requires_grad_(torch.is_grad_enabled()) for leaf in past]
         self._layers.append((k, v, *past))
-        keys = torch.cat([chunk.keys for chunk in [*earlier, self]])
-        seen = (self.keys[:, :1] == keys[None, :, 0]) & (self.keys[:, 1:] >= keys[None, :, 1])
-        scores = torch.einsum("qhd,khd->hqk", q, torch.cat([past[0], k])) * q.shape[-1] ** -0.5
-        return torch.einsum("hqk,khd->qhd", scores.masked_fill(~seen, -torch.inf).softmax(-1), torch.cat([past[1], v]))
+        if not earlier:
+            return super().attention(q, k, v)
+        (ring,) = self._rings  # a chunk of several holds tokens of one sample
+        return _RingAttention.apply(q, torch.cat([past[0], k]), torch.cat([past[1], v]), ring)
 
     def forward(self, loss_of: Callable[[Work], Tensor], keep: bool) -> None:
         self._layers = []
@@ -286,7 +369,7 @@ class _Chunk(Work):
         torch.autograd.backward(outputs, gradients)
         at = 0
         for chunk in self._chain[: self._place]:
-            end = at + len(chunk.keys)
+            end = at + len(chunk.position_ids)
             new = [[leaf.grad[at:end] for leaf in past] for _, _, *past in self.live]
             chunk.left = new if chunk.left is None else [[a + b for a, b in zip(*two)] for two in zip(chunk.left, new)]
             at = end
@@ -294,22 +377,28 @@ class _Chunk(Work):
         self.kept = []
 
 
-def chains(
-    plan: Chunks, rank: int, counts: ArrayLike, preset: str = "hf", device: Any = None
-) -> Iterator[list[_Chunk]]:
-    """The chains of a rank as lists of chunks, for `train_chain`. `plan` is what ballast.chunks returned."""
-    weights = iter(plan.shards.weights_of(rank, counts, preset))
-    for passes_of_chain in plan.chains_of(rank):
-        chain: list[_Chunk] = []
-        for place, each in enumerate(passes_of_chain):
-            chain.append(_Chunk(each, next(weights), chain, place, device))
+def chains(plan, rank, counts, preset="hf", device=None, groups=None):
+    """The chains of a rank as lists of chunks, for `train_chain`. `plan` is what ballast.chunks returned, or what
+    ballast.plan_shards did by method="chunkflow", whose samples several ranks may share: these exchange in `groups`."""
+    shards, groups = getattr(plan, "shards", plan), groups or Groups(any_ranks=True)
+    weights, keys = iter(shards.weights_of(rank, counts, preset)), _keys_of(shards, groups)
+    lists = []
+    for each in shards.passes_of(rank):
+        if lists and set(lists[-1][-1].samples.tolist()) & set(each.samples.tolist()):
+            lists[-1].append(each)
+        else:
+            lists.append([each])
+    for parts in lists:
+        chain = []
+        for place, each in enumerate(parts):
+            rings = _rings(each, keys, rank, groups, device, parts[:place])
+            chain.append(_Chunk(each, next(weights), rings, chain, place, device))
         yield chain
 
 
-def train_chain(
-    chain: Sequence[_Chunk], tasks: Iterable[tuple[int, str]], loss_of: Callable[[Work], Tensor]
-) -> int:
-    """Runs a chain forward and backward by `plan.tasks(len(chain))`; loss_of(chunk) is the loss of a forward pass.
+def train_chain(chain, tasks, loss_of):
+    """Runs a chain forward and backward; loss_of(chunk) is the loss of a forward pass. `tasks` are those of
+    `plan.tasks(len(chain))`, or of ballast.retained_tasks(len(chain)).
 
     Returns the most chunks whose activations lived at once.
     """

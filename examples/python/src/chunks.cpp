@@ -108,6 +108,10 @@ void bind_chunks(nb::module_& m) {
       .def("__repr__", [](chunk_plan const& p) {
         return "<Chunks: " + std::to_string(p.chunks.size()) + " chunks in " + std::to_string(p.chunks.chains.size()) + " chains>";
       });
+  m.def("retained_tasks", &tasks_of, nb::sig("def retained_tasks(chunks: int, retain: int = 1) -> list[tuple[int, str]]"), "chunks"_a,
+        "retain"_a = 1,
+        "What a chain of that many chunks does where `retain` of them keep their activations, as `Chunks.tasks` returns it. A chain of\n"
+        "plan_shards(method=\"chunkflow\") retains one.");
   m.def("chunks", &chunks_for, "lengths"_a, "size"_a, nb::kw_only(), "ranks"_a = 1, "retain"_a = 1, "cost"_a = nb::none(),
         "Cuts samples longer than `size` tokens into chunks, packs the others into chunks, and deals them to ranks (ChunkFlow).\n\n"
         "A chain, the chunks of one sample, stays on a rank. The last `retain` chunks of a chain keep their activations; the others run\n"

@@ -38,13 +38,18 @@ namespace ballast_python {
 
 using ballast::require;
 
-shard_plan::shard_plan(ballast::shards<> plan, std::vector<std::int64_t> lengths, double seconds)
+shard_plan::shard_plan(ballast::shards<> plan, std::vector<std::int64_t> lengths, double seconds,
+                       std::span<ballast::attention_plan<> const> attention)
     : plan_(std::move(plan)), lengths_(std::move(lengths)), seconds_(seconds) {
   starts_.resize(lengths_.size());
   std::exclusive_scan(lengths_.begin(), lengths_.end(), starts_.begin(), std::int64_t{0});
   rows_.reserve(4 * plan_.pieces.size());
   for (auto const& p : plan_.pieces)
     rows_.insert(rows_.end(), {std::int64_t{p.sample}, p.begin, p.end, p.group == ballast::not_shared ? -1 : std::int64_t{p.group}});
+  for (std::uint32_t r = 0; r < plan_.ranks(); ++r)
+    for (std::size_t m = 0; m < attention.size(); ++m)
+      for (auto const& t : attention[m](r))
+        tasks_.insert(tasks_.end(), {r, static_cast<std::int64_t>(m), t.sample, t.home, t.begin, t.end, t.tail_begin, t.tail_end});
 }
 
 namespace {
@@ -101,9 +106,9 @@ struct shard_pass {
 
 using row_view = nb::ndarray<nb::numpy, std::int64_t const, nb::ndim<2>>;
 
-row_view rows_of(shard_plan const& of, std::size_t first, std::size_t count, nb::handle owner) {
+row_view rows_of(std::span<std::int64_t const> values, std::size_t width, nb::handle owner) {
   static constexpr std::int64_t nothing = 0;
-  return row_view(count == 0 ? &nothing : of.rows().data() + 4 * first, {count, 4}, owner);
+  return row_view(values.empty() ? &nothing : values.data(), {values.size() / width, width}, owner);
 }
 
 std::size_t checked(std::int64_t i, std::size_t n, char const* what) {
@@ -143,7 +148,8 @@ void bind_pass(nb::module_& m) {
             auto const& p = nb::cast<shard_pass const&>(self);
             auto const& plan = p.of->plan();
             auto const number = static_cast<std::size_t>(plan.rank_offsets[p.rank]) + p.pass;
-            return rows_of(*p.of, static_cast<std::size_t>(plan.pass_offsets[number]), plan.of_pass(number).size(), self);
+            auto const first = 4 * static_cast<std::size_t>(plan.pass_offsets[number]);
+            return rows_of(std::span(p.of->rows()).subspan(first, 4 * plan.of_pass(number).size()), 4, self);
           },
           "The pieces: rows of sample, first token, token behind the last, and the group that shares the sample, or -1.")
       .def_prop_ro(
@@ -201,12 +207,13 @@ void bind_plan(nb::module_& m) {
           "pass_offsets", [](nb::handle self) { return view(nb::cast<shard_plan const&>(self).plan().pass_offsets, self); },
           "Where the pieces of each pass begin; one entry more than there are passes.")
       .def_prop_ro(
-          "pieces",
-          [](nb::handle self) {
-            auto const& s = nb::cast<shard_plan const&>(self);
-            return rows_of(s, 0, s.plan().pieces.size(), self);
-          },
+          "pieces", [](nb::handle self) { return rows_of(nb::cast<shard_plan const&>(self).rows(), 4, self); },
           "The pieces of all passes: rows of sample, first token, token behind the last, and group or -1.")
+      .def_prop_ro(
+          "attention", [](nb::handle self) { return rows_of(nb::cast<shard_plan const&>(self).tasks(), 8, self); },
+          "Attention that is not computed where its tokens are, as \"distca\" plans it: rows of a rank, the number of its pass, sample,\n"
+          "the rank that holds the queries, first query, query behind the last, and the same two of a second range, which may be empty.\n"
+          "Queries attend to all keys up to their own. No rows: each rank computes the attention of its tokens.")
       .def("weights_of", &weights_of, "rank"_a, "counts"_a, "preset"_a = "hf", nb::kw_only(), "length"_a = 0,
            "What the sum of the token losses of each piece is multiplied by, an array for each pass of the rank, so that the optimiser\n"
            "gets the gradient of the preset's loss over the whole batch. `counts` are the labels of each sample that count.")
@@ -311,10 +318,11 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
   on.batch = given.size();
   on.planned = deep ? given.size() : std::uint64_t{1} << 62;  // of a run of many batches, none is searched deeply
   return without_gil([&] {
-    ballast::shards<> plan;
+    ballast_cli::scheduled of;
+    auto& plan = of.shards;
     auto const began = std::chrono::steady_clock::now();
     try {
-      plan = by->start(on)(given).shards;
+      of = by->start(on)(given);
     } catch (ballast_cli::bad_input const& why) {
       throw ballast::invalid_input("ranks: " + std::string(why.what()));
     }
@@ -327,7 +335,7 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
     });
     if (auto const verdict = check_shards(plan, given, on.options); !verdict.valid()) throw std::logic_error(describe(verdict));
     plan.time.value = time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
-    return shard_plan(std::move(plan), given, took.count());
+    return shard_plan(std::move(plan), given, took.count(), of.attention);
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/attention/attention_tasks.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/transformer_shape.hpp>
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,20 +19,22 @@
 
 namespace ballast_python {
 
-/// Shards, the lengths of their samples, and the pieces as rows of four integers.
+/// Shards, the lengths of their samples, and as rows of integers the pieces and, where other ranks compute it, the attention of each pass.
 class shard_plan {
  public:
-  shard_plan(ballast::shards<> plan, std::vector<std::int64_t> lengths, double seconds = 0);
+  shard_plan(ballast::shards<> plan, std::vector<std::int64_t> lengths, double seconds = 0,
+             std::span<ballast::attention_plan<> const> attention = {});
 
   [[nodiscard]] ballast::shards<> const& plan() const noexcept { return plan_; }
   [[nodiscard]] std::vector<std::int64_t> const& lengths() const noexcept { return lengths_; }
   [[nodiscard]] std::vector<std::int64_t> const& starts() const noexcept { return starts_; }  ///< of each sample behind those before it
   [[nodiscard]] std::vector<std::int64_t> const& rows() const noexcept { return rows_; }      ///< sample, begin, end, group or -1
+  [[nodiscard]] std::vector<std::int64_t> const& tasks() const noexcept { return tasks_; }    ///< rank, pass, sample, home, four ends
   [[nodiscard]] double seconds() const noexcept { return seconds_; }                          ///< that the planner took; 0 if not measured
 
  private:
   ballast::shards<> plan_;
-  std::vector<std::int64_t> lengths_, starts_, rows_;
+  std::vector<std::int64_t> lengths_, starts_, rows_, tasks_;
   double seconds_;
 };
 
