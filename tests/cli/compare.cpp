@@ -13,9 +13,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -165,6 +168,31 @@ TEST_CASE("compare and schedule: a number of GPUs that has no power of two with 
   auto const of_one = in.ballast("schedule one --gpus 2 --capacity 5000 --method wlb").out;  // the only sample waits until the data ends
   CHECK(of_one.find("\"left_out\":[0]}\n{\"batch\":1,") != std::string::npos);
   CHECK(of_one.ends_with("\"left_out\":[]}\n"));
+}
+
+TEST_CASE("schedule: attention of distca is that of all tokens, each where it says that they are", "[cli][compare]") {
+  scratch const in;
+  in.file("f", as_text(mixture(150)));
+  std::istringstream lines(in.ballast("schedule f --gpus 8 --capacity 8192 --batch 64 --method distca").out);
+  std::size_t batches = 0, away = 0;
+  for (std::string line; std::getline(lines, line); ++batches) {
+    auto const of = json::parse(line);
+    using place = std::array<std::uint64_t, 3>;  // rank, pass and sample
+    std::map<place, std::int64_t> held, asked;
+    for (std::uint64_t rank = 0; rank < 8; ++rank)
+      for (std::uint64_t pass = 0; pass < of["ranks"][rank].size(); ++pass) {
+        for (auto const& p : of["ranks"][rank][pass]) held[{rank, pass, p[0]}] += p[2].get<std::int64_t>() - p[1].get<std::int64_t>();
+        for (auto const& t : of["attention"][rank][pass]) {
+          REQUIRE((t.size() == 4 || t.size() == 6));
+          for (std::size_t at = 2; at < t.size(); at += 2)
+            asked[{t[1], pass, t[0]}] += t[at + 1].get<std::int64_t>() - t[at].get<std::int64_t>();
+          away += t[1] != rank;
+        }
+      }
+    CHECK(held == asked);
+  }
+  CHECK((batches == 3 && away > 0));
+  CHECK(in.ballast("schedule f --gpus 8 --capacity 8192 --batch 64").out.find("attention") == std::string::npos);
 }
 
 TEST_CASE("schedule: the shards of every method are valid, and compare scores them as the method", "[cli][compare]") {
