@@ -36,6 +36,15 @@ def as_written(plan):
     return [group.tolist() for group in plan.groups], ranks, plan.left_out.tolist(), plan.execution
 
 
+def planned_batches(folder, first_step=0):
+    """The sampler of examples/python/batch_sampler.py, which is no part of the package, for rank 0."""
+    path = pathlib.Path(__file__).parents[2] / "examples/python/batch_sampler.py"
+    spec = importlib.util.spec_from_file_location("batch_sampler", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.PlannedBatches(folder, 0, first_step)
+
+
 def attention_as_written(plan):
     """Attention on other ranks as `ballast schedule` writes it: of each rank and pass."""
     out = [[[] for _ in plan.passes_of(rank)] for rank in range(plan.ranks)]

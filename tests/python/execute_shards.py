@@ -196,6 +196,107 @@ def planned_batches(folder, rank, first_step=0):
     return module.PlannedBatches(folder, rank, first_step)
 
 
+class Corpus(Batch):
+    """Samples that steps take some of; `of` is a batch of them, one behind the other."""
+
+    def of(self, samples):
+        out = Batch.__new__(Batch)
+        at = [slice(int(self.starts[i]), int(self.starts[i + 1])) for i in samples]
+        out.lengths, out.counts = self.lengths[samples], self.counts[samples]
+        out.tokens, out.labels = (torch.cat([of[a] for a in at]) for of in (self.tokens, self.labels))
+        out.starts = np.concatenate([[0], np.cumsum(out.lengths)])
+        return out
+
+
+class Steps:
+    """A model on the ranks and one on this process alone, which take the same steps."""
+
+    def __init__(self, rank, groups, saved=None):
+        self.rank, self.groups, self.corpus = rank, groups, Corpus(7, count=40)
+        self.models = [model_of(torch.float64) for _ in range(2)]
+        if saved is not None:
+            for model, weights in zip(self.models, saved):
+                model.load_state_dict(weights)
+        self.optimizers = [torch.optim.SGD(model.parameters(), 0.05) for model in self.models]
+        self.worst, self.degrees = 0.0, []
+        self.times = np.zeros(len(self.corpus.lengths), int)
+
+    def take(self, degree, samples, shards):
+        batch = self.corpus.of(samples)
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+        train_shards(self.models[0], batch, shards, self.rank, self.groups)
+        train_alone(self.models[1], batch, range(len(samples)))
+        self.worst = max(self.worst, difference(*map(flat, self.models)))
+        for optimizer in self.optimizers:
+            optimizer.step()
+        self.degrees.append(degree)
+        self.times[samples] += 1
+
+    def saved(self):
+        return [{name: w.clone() for name, w in model.state_dict().items()} for model in self.models]
+
+    def weights(self):
+        return flat(self.models[0], lambda parameter: parameter)
+
+
+def run_in_levels(settings, ranks, curriculum="interleaved"):
+    lengths = Corpus(7, count=40).lengths
+    return ballast.TrainingRun(
+        lengths, levels=settings, ranks=ranks, epochs=2, cost=COST, curriculum=curriculum, seed=3
+    )
+
+
+def run_on_ranks(rank, ranks, settings, folder):
+    """Two epochs of a run, the same stopped in the middle of each epoch, and the first by the files of a plan."""
+    run = run_in_levels(settings, ranks)
+    groups = Groups(widths=[setting.degree for setting in run.settings])
+    steps, stops = Steps(rank, groups), {}
+    for step in run:
+        steps.take(run.setting.degree, run.samples(), run.shards())
+        if step in (run.steps // 4, 3 * run.steps // 4):
+            stops[step] = run.state(), steps.saved()
+    for state, saved in stops.values():
+        again, later = run_in_levels(settings, ranks), Steps(rank, groups, saved)
+        again.resume(state)
+        for _ in again:
+            later.take(again.setting.degree, again.samples(), again.shards())
+        assert torch.equal(later.weights(), steps.weights())
+        assert later.degrees == steps.degrees[-len(later.degrees) :]
+    filed, first, whole = Steps(rank, groups), run_in_levels(settings, ranks), run.steps // 2
+    for start, end in ((0, 2), (2, whole)):  # a sampler of its own behind the stop
+        sampler = planned_batches(folder, rank, start)
+        for _, (setting, samples, shards) in zip(range(start, end), sampler.shards(filed.corpus.lengths)):
+            first.next()
+            assert (setting, shards.hash()) == (first.setting, first.shards().hash())
+            assert samples.tolist() == first.samples().tolist()
+            filed.take(setting[1], samples, shards)
+    assert first.state()[3:5] == [0, 1] and set(filed.times) == {1}
+    return max(steps.worst, filed.worst), steps.times.tolist(), steps.degrees, len(groups)
+
+
+def first_half(rank, ranks, settings):
+    """The state of a run that stopped in the middle of its first epoch, and what it had trained."""
+    run = run_in_levels(settings, ranks)
+    steps = Steps(rank, Groups(widths=[setting.degree for setting in run.settings]))
+    for step in run:
+        steps.take(run.setting.degree, run.samples(), run.shards())
+        if step + 1 == run.steps // 4:
+            return run.state(), steps.saved(), steps.times, steps.worst
+
+
+def second_half(rank, ranks, settings, state, saved):
+    """The rest of that epoch on other ranks, and the epoch behind it."""
+    run = run_in_levels(settings, ranks)
+    run.resume(state)
+    steps = Steps(rank, Groups(widths=[setting.degree for setting in run.settings]), saved)
+    times = []
+    for _ in run:
+        if run.epoch and not times:
+            times = [steps.times.copy()]
+        steps.take(run.setting.degree, run.samples(), run.shards())
+    return times[0], steps.times - times[0], steps.degrees, steps.worst
+
 def train_chunks(model, batch, plan, rank, tasks, groups=None):
     most = 0
     for chain in chains(plan, rank, batch.counts, groups=groups):

@@ -15,6 +15,7 @@ count. The model calls work.attention(q, k, v) in each layer, with tensors of sh
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -262,15 +263,7 @@ def passes(
     `counts` are the labels of each sample that count. With `preset` the gradient is that of a framework's loss
     (`ballast.loss_presets()`), whose scope must be the step.
     """
-    number = np.repeat(np.arange(len(plan.pass_offsets) - 1), np.diff(plan.pass_offsets.astype(np.int64)))
-    owner = np.searchsorted(plan.rank_offsets, number, side="right") - 1
-    places = np.unique(np.stack([owner, plan.pieces[:, 0], number], axis=1), axis=0)
-    for one, next_one in zip(places, places[1:]):  # every rank has the same plan, so none waits for one that raises
-        if (one[:2] == next_one[:2]).all():
-            raise ValueError(
-                f"sample {one[1]} is in several passes of rank {one[0]}, of which later ones need the keys of earlier "
-                "ones: train the chains of ballast.execute.chains(plan, ...), each by train_chain"
-            )
+    _refuse_chains(plan)
     made = plan.passes_of(rank)
     weights = plan.weights_of(rank, counts, preset)
     if len(plan.attention):  # a pass on every rank at a time
@@ -282,12 +275,31 @@ def passes(
         yield Work(each, weight, _rings(each, keys, rank, groups, device), device)
 
 
+def _refuse_chains(plan):
+    """Raises ValueError, on every rank, if several passes of a rank hold tokens of one sample."""
+    number = np.repeat(np.arange(len(plan.pass_offsets) - 1), np.diff(plan.pass_offsets.astype(np.int64)))
+    owner = np.searchsorted(plan.rank_offsets, number, side="right") - 1
+    places = np.unique(np.stack([owner, plan.pieces[:, 0], number], axis=1), axis=0)
+    again = np.flatnonzero((places[1:, :2] == places[:-1, :2]).all(axis=1))
+    if len(again):
+        rank, sample, _ = places[again[0]].tolist()
+        raise ValueError(
+            f"sample {sample} is in several passes of rank {rank}, of which later ones need the keys of earlier ones: "
+            "train the chains of ballast.execute.chains(plan, ...), each by train_chain"
+        )
+
+
 def _keys_of(plan, groups):
-    """Of each group of a plan: its ranks, and sample and position of the tokens that each of them holds."""
+    """A function of a group: its ranks, and sample and position of the tokens that each of them holds."""
     for ranks in plan.groups:
         groups.of(ranks)  # raises an error on every rank, or on none
-    rows = [_rows_of(plan.pieces[_span(plan, rank)]) for rank in range(plan.ranks)]
-    return [{r: rows[r][rows[r][:, 2] == g][:, :2] for r in ranks.tolist()} for g, ranks in enumerate(plan.groups)]
+
+    @functools.cache
+    def keys(group):
+        pieces = {rank: plan.pieces[_span(plan, rank)] for rank in plan.groups[group].tolist()}
+        return {rank: _rows_of(held[held[:, 3] == group])[:, :2] for rank, held in pieces.items()}
+
+    return keys
 
 
 def _rings(each, keys, rank, groups, device, earlier=()):
@@ -299,7 +311,7 @@ def _rings(each, keys, rank, groups, device, earlier=()):
             held = {rank: np.concatenate([_rows_of(part.pieces)[:, :2] for part in earlier] + [rows[mine, :2]])}
         else:
             numbers = [int(part.pieces[0, 3]) for part in earlier] + [group]
-            held = {r: np.concatenate([keys[number][r] for number in numbers]) for r in keys[group]}
+            held = {r: np.concatenate([keys(number)[r] for number in numbers]) for r in keys(group)}
         ranks = list(held)
         among = groups.of(ranks) if group >= 0 else None
         rings.append(_Ring(mine, rows[mine, :2], list(held.values()), ranks, ranks.index(rank), among, device))
