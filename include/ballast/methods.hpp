@@ -3,8 +3,8 @@
 
 /// @file
 /// @brief Includes all of methods/: published systems, composed of the other rooms: BladeDISC++, ByteScale, ChunkFlow, CKBERT, DistCA,
-/// DynaPipe, EPLB, FlexSP, HBP, LongAlign, M6-T, hybrid context parallelism of Megatron-Core, OmniBal, Pseudo-to-Real, ROAM, Skrull,
-/// SWIFT, TAP, verl, Whale, WLB-LLM.
+/// DynaPipe, EPLB, FlexSP, HBP, LongAlign, M6-T, the three schedulers of Megatron-Core, OmniBal, Pseudo-to-Real, ROAM, Skrull, slime,
+/// SWIFT, TAP, the batch rebalance of transformers, verl, Whale, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does. Schedulers of
@@ -15,6 +15,7 @@
 /// for (std::size_t i = 0; i < plan.order.size(); ++i) train(plan.order.at(i)); // level, index of its step, setting
 /// @endcode
 
+#include <ballast/methods/batch_rebalance.hpp>
 #include <ballast/methods/bladedisc.hpp>
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/chunkflow.hpp>
@@ -33,6 +34,8 @@
 #include <ballast/methods/local_or_distributed_options.hpp>
 #include <ballast/methods/longalign.hpp>
 #include <ballast/methods/m6t.hpp>
+#include <ballast/methods/megatron_dp_balanced.hpp>
+#include <ballast/methods/megatron_dynamic_cp.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_model.hpp>
@@ -43,6 +46,7 @@
 #include <ballast/methods/skrull.hpp>
 #include <ballast/methods/skrull_costs.hpp>
 #include <ballast/methods/skrull_group_size.hpp>
+#include <ballast/methods/slime.hpp>
 #include <ballast/methods/swift.hpp>
 #include <ballast/methods/tap.hpp>
 #include <ballast/methods/tap_operators.hpp>
