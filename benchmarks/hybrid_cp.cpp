@@ -4,10 +4,16 @@
 // Counters are modelled times over the lower bound of `shard_bounds` (powers of two, ranks that do not wait), geometric means over the
 // batches of each set and over all (`mean`), and the largest (`worst`). `bound` is the lower bound for any number of ranks: plans on any
 // number of ranks can be below 1. `megatron` fills passes by first fit, `megatron_one_each` has one sample in a pass as its training loop
-// does, and `megatron_no_wait` is `megatron` without the waits after rounds. `any_degree_2` is `any_degree` on powers of two only, `groups`
-// the best size of groups for the batch. Argument: samples of a batch, ranks.
+// does, and `megatron_no_wait` is `megatron` without the waits after rounds. `dynamic_cp`, `dp_balanced` and `slime` are what frameworks
+// run now, the last two on the best size of groups; `dynamic_cp_wait` waits after micro-batches, as pipelines, experts and FSDP do.
+// `any_degree_2` is `any_degree` on powers of two only, `groups` the best size of groups for the batch. Argument: samples of a batch,
+// ranks.
+#include <ballast/cost/presets.hpp>
 #include <ballast/methods/bytescale.hpp>
+#include <ballast/methods/megatron_dp_balanced.hpp>
+#include <ballast/methods/megatron_dynamic_cp.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
+#include <ballast/methods/slime.hpp>
 #include <ballast/sharding.hpp>
 
 #include <benchmark/benchmark.h>
@@ -67,6 +73,11 @@ megatron_hybrid_cp::schedule_result<> megatron(lengths_t const& lengths, shardin
   return megatron_hybrid_cp::schedule(
       lengths, {.capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass, .passes = passes}, model.cost);
 }
+std::int64_t dynamic_cp(lengths_t const& lengths, sharding_options const& o, long_batches::model const& model, execution policy) {
+  return megatron_dynamic_cp::schedule(
+             lengths, {.capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass, .execution = policy}, model.cost)
+      .time.value;
+}
 std::int64_t bytescale_time(lengths_t const& lengths, sharding_options const& o, long_batches::model const& model,
                             bytescale::balance from) {
   return bytescale::schedule(lengths, {.capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass, .from = from},
@@ -85,6 +96,12 @@ int const registered = [] {
     add("megatron", [](auto const&... a) { return megatron(a...).time.value; })->Args({2048, 64});
     add("megatron_one_each", [](auto const&... a) { return megatron(a..., megatron_hybrid_cp::filling::one_each).time.value; });
     add("megatron_no_wait", [](auto const&... a) { return megatron(a...).shards.time.value; });
+    add("dynamic_cp", [](auto const&... a) { return dynamic_cp(a..., execution::independent); });
+    add("dynamic_cp_wait", [](auto const&... a) { return dynamic_cp(a..., execution::lockstep); });
+    add("dp_balanced", [](auto const& l, auto const& o, auto const& m) { return megatron_dp_balanced::schedule(l, o, m.cost).time.value; });
+    add("slime", [](auto const& l, auto const& o, auto const& m) {
+      return slime::schedule(l, o, m.cost, slime::workload(transformer_preset("llama-3.1-8b"))).time.value;
+    });
     add("bytescale", [](auto const&... a) { return bytescale_time(a..., bytescale::balance::data_parallel); });
     add("bytescale_pipeline", [](auto const&... a) { return bytescale_time(a..., bytescale::balance::pipeline); });
     add("any_degree", [](auto const& l, auto const& o, auto const& m) { return any_degree_shards(l, o, m.cost).time.value; });

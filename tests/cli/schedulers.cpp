@@ -110,7 +110,9 @@ TEST_CASE("schedulers: any number of GPUs and any capacity gives a plan for all 
       REQUIRE(!why.starts_with("library"));
       REQUIRE(std::count(why.begin(), why.end(), '\n') == 0);
       auto const needed = ballast::divide_up(on.longest, capacity);
-      if (word == "bytescale" || word == "distca" || (word == "wlb" && capacity > static_cast<std::int64_t>(gpus)))
+      if (word == "bytescale" || word == "distca" || (word == "wlb" && capacity > static_cast<std::int64_t>(gpus)) ||
+          (needed <= static_cast<std::int64_t>(gpus) &&
+           (word == "slime" || word == "megatron-dynamic-cp" || word == "megatron-dp-balanced")))
         REQUIRE(why.empty());  // any number of GPUs may share a sample
       else if (capacity > 1 && needed <= static_cast<std::int64_t>(std::bit_floor(gpus)) &&
                (word.starts_with("ballast") || word == "hbp" || word == "longalign" ||
@@ -194,9 +196,33 @@ TEST_CASE("schedulers: one sample of a token among long ones, on numbers of GPUs
       auto const why = refusal_of(by, scheduling_of(data, static_cast<std::uint64_t>(gpus), 5564, 21));
       CAPTURE(gpus, word, why);
       if (word == "wlb" || word == "distca" || word == "bytescale" || word == "skrull") CHECK(why.empty());
+      if (word == "slime" || word == "megatron-dynamic-cp" || word == "megatron-dp-balanced") CHECK(why.empty());
       if (gpus > 3 && (word.starts_with("ballast") || word == "longalign" || word == "hbp")) CHECK(why.empty());
       if (gpus == 3 && (word == "longalign" || word == "hbp")) CHECK(why.find("has no room") != std::string::npos);
     }
+}
+
+TEST_CASE("schedulers: padded micro-batches wait for each other, and the best cuts are not slower than others") {
+  ballast::splitmix64 draw(12);
+  std::size_t faster = 0;
+  for (int round = 0; round < 12; ++round) {
+    auto const gpus = 1 + draw() % 9;
+    std::vector<std::int64_t> data;
+    for (auto n = 4 * gpus + draw() % 60; n > 0; --n) data.push_back(between(10, 6000, draw));
+    auto const on = scheduling_of(data, gpus, 12'000, data.size());
+    CAPTURE(round, gpus, data);
+    auto const plan_of = [&](char const* word) { return ballast_cli::schedulers_named("--methods", word).front().start(on)(data); };
+    auto const published = plan_of("transformers"), ours = plan_of("padded-cut");
+    for (auto const* plan : {&published, &ours}) {
+      REQUIRE(plan->shards.status == ballast::status::feasible);
+      CHECK(plan->shards.execution == ballast::execution::lockstep);
+      CHECK(plan->time >= time_shards(plan->shards, on.cost, on.options.cost_per_pass).makespan);  // padding only adds
+      CHECK(*std::min_element(plan->more.begin(), plan->more.end()) >= 0);
+    }
+    CHECK(ours.time <= published.time);
+    faster += ours.time < published.time;
+  }
+  CHECK(faster > 5);
 }
 
 }  // namespace test_cli_schedulers

@@ -2,6 +2,7 @@
 #include "planning/schedulers.hpp"
 
 #include "errors.hpp"
+#include "planning/framework_schedulers.hpp"
 
 #include <ballast/chunks/chunk_work.hpp>
 #include <ballast/core/math.hpp>
@@ -433,7 +434,13 @@ std::span<scheduler const> schedulers() {
       {"skrull", "whole samples beside shared ones, the best size of groups", "none", powers_of_two, each_batch<skrull>},
       {"wlb", "packs balanced by work, outliers wait for others", "none", any, wlb, true},
       {"flexsp", "groups of 2, 4, ... GPUs for each micro-batch", "none", powers_of_two, each_batch<flexsp>},
-      {"megatron-hybrid-cp", "rounds of groups, as many GPUs as tokens need", "none", powers_of_two, each_batch<megatron_hybrid_cp>},
+      {"megatron-dp-balanced", "packs in the order of arrival, the best size of groups", "none", any, each_batch<megatron_dp_balanced>},
+      {"megatron-dynamic-cp", "packs of similar work, GPUs for each pack", "none", any, each_batch<megatron_dynamic_cp>},
+      {"megatron-hybrid-cp", "rounds of groups, as many GPUs as tokens need; gives way to megatron-dynamic-cp", "none", powers_of_two,
+       each_batch<megatron_hybrid_cp>},
+      {"slime", "packs by first fit, split, dealt by Karmarkar-Karp; the best size of groups", "none", any, each_batch<slime>},
+      {"transformers", "padded micro-batches cut until they cost alike, the best size of groups", "none", any, each_batch<transformers>},
+      {"padded-cut", "padded micro-batches, cut where the slowest GPU is fastest", "none", any, each_batch<best_padded_cut>},
       {"dynapipe", "padded micro-batches of similar lengths, the best size of groups", "none", powers_of_two, each_batch<dynapipe>},
       {"chunkflow", "long samples in chunks, one after the other, if their keys and values fit", "none", apart, each_batch<chunkflow>},
       {"distca", "tokens placed evenly, attention moved to idle GPUs", "none", apart, each_batch<distca>},

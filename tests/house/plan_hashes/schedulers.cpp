@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/step_shards.hpp>
+#include <ballast/methods/batch_rebalance.hpp>
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/distca.hpp>
 #include <ballast/methods/flexsp.hpp>
+#include <ballast/methods/megatron_dp_balanced.hpp>
+#include <ballast/methods/megatron_dynamic_cp.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
 #include <ballast/methods/skrull.hpp>
 #include <ballast/methods/skrull_costs.hpp>
 #include <ballast/methods/skrull_group_size.hpp>
+#include <ballast/methods/slime.hpp>
 #include <ballast/methods/verl.hpp>
 #include <ballast/methods/wlb.hpp>
 
@@ -27,6 +31,10 @@ using namespace ballast;
 template <class Index>
 void put(digest& d, megatron_hybrid_cp::schedule_result<Index> const& s) {
   put(d, s.shards, s.time, s.rounds, s.round_of);
+}
+template <class Index>
+void put(digest& d, batch_rebalance::plan<Index> const& s) {
+  put(d, s.status, s.micro_batches, s.most);
 }
 template <class Index>
 void put(digest& d, distca::schedule<Index> const& s) {
@@ -59,6 +67,24 @@ void hybrid_context_parallelism(std::string const& name, numbers const& lengths,
   bytes.from = bytescale::balance::pipeline;
   bytes.delta = 1'000'000;
   show("bytescale::schedule", name + ",pipeline,delta", bytescale::schedule(lengths, bytes, shared_cost));
+}
+
+void schedulers_of_frameworks(std::string const& name, numbers const& lengths, std::int64_t capacity) {
+  for (auto const ranks : {12, 16}) {
+    auto const of = name + "," + std::to_string(ranks);
+    sharding_options const o{.capacity = capacity, .ranks = static_cast<std::uint64_t>(ranks), .cost_per_pass = 100'000};
+    megatron_dynamic_cp::options dynamic{.capacity = capacity, .ranks = o.ranks, .cost_per_pass = 100'000};
+    show("megatron_dynamic_cp::schedule", of, megatron_dynamic_cp::schedule(lengths, dynamic, shared_cost));
+    dynamic.micro_batch_multiple = 2;
+    show("megatron_dynamic_cp::schedule", of + ",multiple", megatron_dynamic_cp::schedule(lengths, dynamic, shared_cost));
+    show("megatron_dp_balanced::schedule", of, megatron_dp_balanced::schedule(lengths, o, shared_cost));
+    for (auto const balance : {slime::balance::in_turn, slime::balance::by_ranks, slime::balance::by_packs})
+      show("slime::schedule", of + "," + std::to_string(static_cast<int>(balance)),
+           slime::schedule(lengths, o, shared_cost, square, {.balance = balance}));
+    batch_rebalance::options const padded{.ranks = o.ranks, .micro_batches = 2};
+    show("batch_rebalance::as_published", of, batch_rebalance::as_published(lengths, padded));
+    show("batch_rebalance::optimal", of, batch_rebalance::optimal(lengths, padded));
+  }
 }
 
 void groups_of_skrull(std::string const& name, numbers const& lengths, std::int64_t capacity) {
@@ -111,6 +137,7 @@ void schedulers() {
     auto const capacity = c.capacity / 3;
     flexsp_and_verl(name, lengths, {.capacity = capacity, .ranks = 16, .cost_per_pass = 100'000});
     hybrid_context_parallelism(name, lengths, capacity);
+    schedulers_of_frameworks(name, lengths, capacity);
     groups_of_skrull(name, lengths, capacity);
     attention_of_distca(name, lengths);
     stream_of_wlb(name, lengths, c.capacity);
