@@ -60,10 +60,11 @@ namespace {
   return out;
 }
 
-/// The best of the sizes of groups and of the numbers of micro-batches that fit. `cuts(run, degree)` are divisions of the samples to try.
+/// The best of the sizes of groups and of the numbers of micro-batches that fit. `cuts(run, degree)` are divisions of the samples to
+/// try, of which the first, or no micro-batches, decides when to stop.
 template <class Cuts>
 [[nodiscard]] scheduled best_padded(std::span<std::int64_t const> lengths, scheduling_setting const& on, Cuts const& cuts) {
-  constexpr int in_vain = 4;  // numbers of micro-batches that fit and are not faster, until there is no further one
+  constexpr int in_vain = 2;  // numbers of micro-batches that fit and are not faster, until there is no further one
   auto const& o = on.options;
   auto const longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   auto const tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
@@ -78,16 +79,14 @@ template <class Cuts>
     run.micro_batches = static_cast<std::uint64_t>((std::max)(fewest, std::int64_t{1}));
     auto fastest = (std::numeric_limits<std::int64_t>::max)();
     for (int left = in_vain; left > 0 && (run.micro_batches - 1) * run.ranks < lengths.size(); ++run.micro_batches) {
-      auto const before = fastest;
-      auto fits = false;
-      for (auto const& micro_batches : cuts(run, static_cast<std::int64_t>(degree))) {
-        auto next = padded_shards(lengths, micro_batches, degree, on);
+      auto const tried = cuts(run, static_cast<std::int64_t>(degree));
+      for (std::size_t k = 0; k < tried.size(); ++k) {
+        auto next = tried[k].empty() ? std::nullopt : padded_shards(lengths, tried[k], degree, on);
         if (!next) continue;
-        fits = true;
-        fastest = (std::min)(fastest, next->time);
+        if (k == 0) left = next->time < fastest ? in_vain : left - 1;
+        if (k == 0) fastest = (std::min)(fastest, next->time);
         if (best.shards.status != ballast::status::feasible || next->time < best.time) best = *std::move(next);
       }
-      left = !fits ? left : fastest < before ? in_vain : left - 1;
     }
   }
   return best;
@@ -134,30 +133,18 @@ scheduled slime(std::span<std::int64_t const> lengths, scheduling_setting const&
 
 scheduled transformers(std::span<std::int64_t const> lengths, scheduling_setting const& on) {
   return best_padded(lengths, on, [&](ballast::batch_rebalance::options const& run, std::int64_t) {
-    std::vector<ballast::groups<>> out;
-    if (auto made = ballast::batch_rebalance::as_published(lengths, run); made.status == ballast::status::feasible)
-      out.push_back(std::move(made.micro_batches));
-    return out;
+    return std::vector{ballast::batch_rebalance::as_published(lengths, run).micro_batches};
   });
 }
 
 scheduled best_padded_cut(std::span<std::int64_t const> lengths, scheduling_setting const& on) {
-  auto ours = best_padded(lengths, on, [&](ballast::batch_rebalance::options const& run, std::int64_t degree) {
+  return best_padded(lengths, on, [&](ballast::batch_rebalance::options const& run, std::int64_t degree) {
     auto const cost = [&](std::int64_t l) { return on.cost(l, degree); };
-    std::vector<ballast::groups<>> out;
-    for (auto const& made :
-         {ballast::batch_rebalance::as_published(lengths, run), ballast::batch_rebalance::as_published(lengths, run, cost),
-          ballast::batch_rebalance::optimal(lengths, run, cost)}) {
-      if (made.status != ballast::status::feasible) continue;
-      out.push_back(cut_again(lengths, made.micro_batches, run, cost));
-      out.push_back(made.micro_batches);
-    }
+    std::vector out{ballast::batch_rebalance::as_published(lengths, run).micro_batches,
+                    ballast::batch_rebalance::optimal(lengths, run, cost).micro_batches};
+    for (auto const k : {0, 1}) out.push_back(cut_again(lengths, out[static_cast<std::size_t>(k)], run, cost));
     return out;
   });
-  auto published = transformers(lengths, on);  // may have tried more micro-batches
-  auto const slower = published.shards.status == ballast::status::feasible && published.time < ours.time;
-  if (slower) return published;
-  return ours;
 }
 
 }  // namespace ballast_cli

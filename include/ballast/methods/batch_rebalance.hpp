@@ -121,7 +121,7 @@ class count_search {
     for (std::size_t k = 0; k < parts_; ++k) counts_.push_back(n / parts_ + (k < n % parts_ ? 1 : 0));
     auto best = counts_;
     auto narrowest = (std::numeric_limits<std::int64_t>::max)();
-    std::set<std::vector<std::size_t>> seen;
+    std::set<std::vector<std::size_t>> seen;  // stops a circle
     for (auto moves = (std::max)(30 * parts_, n); moves > 0 && seen.insert(counts_).second; --moves) {
       price();
       std::size_t high = parts_, low = parts_;
