@@ -7,6 +7,7 @@
 #include <ballast/sharding.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -60,8 +61,9 @@ int main() {
   transformer const model;
   auto const p = model.initial();
   std::vector<exchange> const all{exchange::ring, exchange::all_gather, exchange::ulysses};
-  outcome planned[3], locksteps{.what = "lockstep_shards"}, schedules{.what = "global_schedule"}, rows{.what = "zigzag shares of rows"};
-  std::size_t spoilt = 0, found = 0;
+  outcome planned[3], any{.what = "plan_shards, groups of any size"}, locksteps{.what = "lockstep_shards"},
+      schedules{.what = "global_schedule"}, rows{.what = "zigzag shares of rows"};
+  std::size_t spoilt = 0, found = 0, odd = 0;  // odd: groups of 3, 5, 6 or 7 ranks
   for (auto const how : {ballast::execution::independent, ballast::execution::lockstep, ballast::execution::mixed})
     planned[static_cast<int>(how)].what = std::string("plan_shards, ") + to_string(how);
 
@@ -82,6 +84,15 @@ int main() {
         ++found;
       }
     }
+    options.sizes = ballast::group_sizes::any;
+    for (auto const how : {ballast::execution::lockstep, ballast::execution::mixed}) {
+      options.execution = how;
+      auto const plan = ballast::plan_shards(data.lengths, options, shard_cost);
+      if (plan.status != ballast::status::feasible) continue;
+      compare(any, model, p, data, plan, {all[seed % 3]});
+      for (auto const ranks : plan.rank_groups) odd += !std::has_single_bit(ranks.size());
+    }
+    options.sizes = ballast::group_sizes::automatic;
     if (auto const plan = ballast::lockstep_shards(data.lengths, options, shard_cost); plan.status == ballast::status::feasible)
       compare(locksteps, model, p, data, plan, all);
     for (auto const how : all) compare_row(rows, model, p, data, static_cast<std::uint32_t>(options.ranks), how);
@@ -92,7 +103,8 @@ int main() {
     }
   }
   auto right = true;
-  for (auto const* each : {&planned[0], &planned[1], &planned[2], &locksteps, &schedules, &rows}) right = each->print() && right;
+  for (auto const* each : {&planned[0], &planned[1], &planned[2], &any, &locksteps, &schedules, &rows}) right = each->print() && right;
   std::cout << "spoilt shards: " << found << " of " << spoilt << " found\n";
-  return right && found == spoilt ? 0 : 1;
+  std::cout << "groups of 3, 5, 6 or 7 ranks: " << odd << "\n";
+  return right && found == spoilt && odd > 50 ? 0 : 1;
 }

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -125,12 +126,30 @@ TEST_CASE("degree_cost_of: latencies are spread over a full pass, and computatio
   CHECK(of("llama-3.1-8b", {.recomputed_layers = 32}).exchange[3] > without.exchange[3]);
 }
 
+TEST_CASE("degree_cost_of: a group of any number of ranks has its own price", "[property]") {
+  fabric const over{.per_node = 8, .inside = link_line{0, 400'000'000'000}, .between = link_line{0, 50'000'000'000}};
+  auto const twelve = of("llama-3.1-8b", {.ranks = 12}, over), many = of("llama-3.1-8b", {.ranks = 200}, over);
+  double const bytes = 32 * 4096;  // keys and values of a token in all layers
+  for (std::int64_t d = 2; d <= 8; ++d)
+    CHECK(within(static_cast<double>(twelve.exchange_of(d)) * 1e-12,
+                 3 * bytes * static_cast<double>(d - 1) / static_cast<double>(d) / 400e9, 1e-4));
+  CHECK(twelve.exchange_of(6) > twelve.exchange_of(4));
+  CHECK(twelve.exchange_of(6) < twelve.exchange_of(8));
+  CHECK((twelve.exchange.size() == 5 && twelve.exchange[4] == twelve.exchange_of(12)));
+  for (std::int64_t d = 1; d <= 12; ++d) CHECK(twelve.exchange_of(d) == many.exchange_of(d));
+  CHECK((many.exchange_by_ranks.size() == 128 && many.exchange.size() == 9));
+  CHECK(many.exchange_of(200) == many.exchange.back());
+  for (std::int64_t d = 1; d <= 128; d *= 2)
+    CHECK(many.exchange_of(d) == many.exchange[static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(d)) - 1)]);
+}
+
 TEST_CASE("degree_cost_of: bad input is refused") {
   CHECK(refusal([] { return of("llama-3.1-8b", {.utilisation = 0}); }) == "utilisation = 0 must be in [1, 1000]");
   CHECK(refusal([] { return of("llama-3.1-8b", {.utilisation = 1001}); }) == "utilisation = 1001 must be in [1, 1000]");
   CHECK(refusal([] { return of("llama-3.1-8b", {.recomputed_layers = 33}); }) == "recomputed_layers = 33 of 32 layers");
   CHECK(refusal([] { return of("llama-3.1-8b", {.hidden = -1}); }) == "hidden = -1 must be in [0, 1000]");
-  CHECK(refusal([] { return of("llama-3.1-8b", {.ranks = 12}); }) == "ranks = 12 must be a power of two");
+  CHECK(refusal([] { return of("llama-3.1-8b", {.method = context_exchange::ulysses, .ranks = 12}); }) ==
+        "ranks = 12 must be a power of two with Ulysses");
   CHECK(refusal([] { return of("llama-3.1-8b", {.ranks = 0}); }) == "ranks = 0 must be in [1, 1048576]");
   CHECK(refusal([] { return of("llama-3.1-8b", {.tokens = 0}); }) == "tokens = 0 must be in [1, 1048576]");
   CHECK(refusal([] { return of("llama-3.1-8b", {.method = context_exchange::ulysses}); }) ==

@@ -227,9 +227,17 @@ TEST_CASE("flexsp: no samples, no room, too few tokens, and misuse", "[methods]"
   CHECK(refusal([&] { return flexsp::schedule(numbers{1, 0}, o, cost); }) == "lengths[1] = 0 must be positive");
   CHECK(refusal([&] { return flexsp::schedule(numbers{1}, {.capacity = 0, .ranks = 2}, cost); }) == "capacity = 0 must be positive");
   CHECK(refusal([&] { return flexsp::schedule(numbers{1}, o, cost, {.counts = 0}); }) == "counts = 0 must be positive");
+  auto blocks = o;
+  blocks.sizes = group_sizes::powers_of_two;
   for (auto const fewest : {0U, 3U, 8U})
-    CHECK(refusal([&] { return flexsp::schedule(numbers{1}, o, cost, {.fewest_ranks = fewest}); }) ==
+    CHECK(refusal([&] { return flexsp::schedule(numbers{1}, blocks, cost, {.fewest_ranks = fewest}); }) ==
           "fewest_ranks = " + std::to_string(fewest) + " must be a power of two, at most 6");
+  for (auto const fewest : {0U, 8U})
+    CHECK(refusal([&] { return flexsp::schedule(numbers{1}, o, cost, {.fewest_ranks = fewest}); }) ==
+          "fewest_ranks = " + std::to_string(fewest) + " must be positive, at most 6");
+  auto const threes = flexsp::schedule(numbers{600, 300}, o, cost, {.fewest_ranks = 3});  // groups of 3 and 6
+  CHECK(check_shards(threes, numbers{600, 300}, o).valid());
+  CHECK((threes.status == status::feasible && threes.passes(0) == 2));
 }
 
 }  // namespace test_methods_flexsp

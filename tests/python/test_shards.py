@@ -15,7 +15,7 @@ import ballast
 COST = "llama-3.1-8b"
 METHODS = [
     "static", "homogeneous", "verl", "longalign", "skrull", "wlb", "flexsp", "megatron-hybrid-cp", "dynapipe",
-    "chunkflow", "distca", "bytescale", "ballast-lockstep", "ballast-pure", "ballast",
+    "chunkflow", "distca", "bytescale", "ballast-lockstep", "ballast-pure", "ballast-any", "ballast",
 ]  # fmt: skip
 
 

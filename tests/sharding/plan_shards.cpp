@@ -22,6 +22,7 @@
 namespace test_sharding_plan_shards {
 
 using ballast::execution;
+using ballast::group_sizes;
 using ballast::plan_shards;
 using ballast::sharding_options;
 using ballast_test::between;
@@ -37,7 +38,7 @@ std::vector<std::int64_t> long_tail(std::size_t n, ballast::splitmix64& draw) {
 
 template <class R>
 void check_plan(ballast::shards<> const& plan, R const& lengths, sharding_options const& o, ballast::degree_cost const& cost) {
-  auto const v = check_shards(plan, lengths, o, {.aligned = true});
+  auto const v = check_shards(plan, lengths, o, {.aligned = !ballast::detail::takes_any_size(o, lengths.size())});
   CAPTURE(describe(v), o.ranks, o.capacity, lengths.size(), to_string(o.execution));
   REQUIRE(v.valid());
   REQUIRE(plan.status == ballast::status::feasible);
@@ -184,6 +185,7 @@ TEST_CASE("plan_shards: a capacity of a few tokens gives a valid plan, or says t
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(between(1, 12, draw)));
     auto const most = between(1, o.capacity * static_cast<std::int64_t>(o.ranks), draw);
     for (auto& l : lengths) l = between(1, most, draw);
+    if (seed % 3 == 0) o.sizes = group_sizes::powers_of_two;
     auto const free = seed % 2 == 0;
     auto const cost = free ? ballast::degree_cost{} : ballast::degree_cost{.linear = between(0, 5000, draw), .square = 7};
     for (auto const policy : {execution::independent, execution::lockstep, execution::mixed}) {
@@ -195,15 +197,17 @@ TEST_CASE("plan_shards: a capacity of a few tokens gives a valid plan, or says t
         if (free) REQUIRE(plan.time == ballast::certificate{0, 0});
         continue;
       }
-      auto const has_room =
-          *std::max_element(lengths.begin(), lengths.end()) <= o.capacity * static_cast<std::int64_t>(std::bit_floor(o.ranks));
+      auto const has_room = *std::max_element(lengths.begin(), lengths.end()) <=
+                            o.capacity * static_cast<std::int64_t>(o.sizes == group_sizes::automatic ? o.ranks : std::bit_floor(o.ranks));
       REQUIRE(plan.status == (has_room ? ballast::status::unknown : ballast::status::infeasible));
       if (has_room && policy != execution::lockstep) REQUIRE(o.capacity == 1);
       REQUIRE(check_shards(plan, lengths, o).valid());
     }
   }
   std::vector<std::int64_t> const pair{3, 3};  // on 4 ranks with room for a token each, one has none
-  CHECK(plan_shards(pair, {.capacity = 1, .ranks = 5}, ballast::degree_cost{.linear = 1}).status == ballast::status::unknown);
+  CHECK(plan_shards(pair, {.capacity = 1, .ranks = 5, .sizes = group_sizes::powers_of_two}, ballast::degree_cost{.linear = 1}).status ==
+        ballast::status::unknown);
+  CHECK(plan_shards(pair, {.capacity = 1, .ranks = 5}, ballast::degree_cost{.linear = 1}).time == ballast::certificate{2, 2});
 }
 
 TEST_CASE("plan_shards: any cost by length and degree, also one that falls with more ranks") {

@@ -182,6 +182,9 @@ TEST_CASE("lockstep_shards: no samples, and misuse", "[sharding]") {
   CHECK(none.execution == execution::lockstep);
   CHECK(none.ranks() == 3);
   CHECK(none.time == ballast::certificate{});
+  CHECK(lockstep_shards(std::vector{30}, o, cost).time == ballast::certificate{10, 10});  // all three ranks
+  CHECK(lockstep_shards(std::vector{31}, o, cost).status == status::infeasible);
+  o.sizes = ballast::group_sizes::powers_of_two;
   CHECK(lockstep_shards(std::vector{21}, o, cost).status == status::infeasible);
   CHECK_THROWS_AS(lockstep_shards(std::vector{1, -1}, o, cost), ballast::invalid_input);
   o.ranks = 0;

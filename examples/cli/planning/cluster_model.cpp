@@ -10,7 +10,6 @@
 #include <ballast/footprint/sequence_parallel.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace ballast_cli {
@@ -34,7 +33,7 @@ cluster_model modelled_cluster(cluster_request const& asked, std::int64_t capaci
   out.cost = degree_cost_of(model, device, ballast::datasheet_fabric(device),
                             {.utilisation = utilisation,
                              .recomputed_layers = asked.recomputed_layers,
-                             .ranks = static_cast<std::int64_t>(std::bit_floor(asked.gpus))});
+                             .ranks = static_cast<std::int64_t>((std::min)(asked.gpus, std::uint64_t{1} << 20))});
   auto pass_ms = weights_ms(model, device);
   if (!asked.on.mfu) {
     auto const alone =

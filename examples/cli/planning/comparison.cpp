@@ -20,12 +20,16 @@ namespace ballast_cli {
 
 namespace {
 
-constexpr std::size_t few_samples = 2048;  // of a batch whose bound is raised by prices
+constexpr std::size_t few_samples = 2048;                     // of a batch whose bound is raised by prices
+constexpr std::uint64_t most_pairs = std::uint64_t{1} << 20;  // of a sample and a number of GPUs, for which a bound is computed
 
 /// Adds up the steps of one scheduler.
 class step_sums {
  public:
-  step_sums(scheduling_setting const& on, batch_bounds& bounds) : on_(on), bounds_(bounds), silent_(on.cost) { silent_.exchange.clear(); }
+  step_sums(scheduling_setting const& on, batch_bounds& bounds) : on_(on), bounds_(bounds), silent_(on.cost) {
+    silent_.exchange.clear();
+    silent_.exchange_by_ranks.clear();
+  }
 
   /// `trained` are the lengths of the samples in the plan.
   void add(scheduled const& planned, std::span<std::int64_t const> trained, sample_division division) {
@@ -138,8 +142,7 @@ std::int64_t batch_bounds::operator()(std::span<std::int64_t const> lengths, sam
   auto const [entry, is_new] = known_.try_emplace({sorted, division}, 0);
   auto& bound = entry->second;
   if (!is_new) return bound;
-  auto const& o = on_.options;
-  if (division == sample_division::any) return bound = least_time(sorted, o, on_.cost);
+  auto o = on_.options;
   if (division == sample_division::apart) {
     std::int64_t work = 0, tokens = 0;
     for (auto const l : sorted) {
@@ -150,6 +153,8 @@ std::int64_t batch_bounds::operator()(std::span<std::int64_t const> lengths, sam
     return bound = ballast::divide_up(work + ballast::divide_up(tokens, o.capacity) * o.cost_per_pass, ranks) -
                    static_cast<std::int64_t>(sorted.size());  // each sample was rounded up
   }
+  if (division == sample_division::any) o.sizes = ballast::group_sizes::any;
+  if (o.sizes == ballast::group_sizes::any && sorted.size() > most_pairs / o.ranks) return bound = least_time(sorted, o, on_.cost);
   bound = shard_bounds(sorted, o, on_.cost).lower();
   if (sorted.size() > few_samples) return bound;
   auto const plan = plan_shards(sorted, o, on_.cost);

@@ -49,6 +49,9 @@ template <class Allows>
     if (allows(static_cast<std::uint32_t>(degree))) return static_cast<std::uint32_t>(degree);
   return 0;
 }
+[[nodiscard]] std::uint32_t divisor_for_longest(scheduling_setting const& on) {
+  return degree_for_longest(on, [&](std::uint32_t degree) { return on.options.ranks % degree == 0; });
+}
 [[nodiscard]] std::uint32_t power_of_two_for_longest(scheduling_setting const& on) {
   return degree_for_longest(on, [](std::uint32_t degree) { return std::has_single_bit(degree); });
 }
@@ -68,7 +71,7 @@ template <class Packs>
   for (auto const pack : packs) {
     std::int64_t tokens = 0;
     for (auto const i : pack) tokens += lengths[i];
-    auto const width = (std::min)(std::uint64_t{degree}, std::bit_floor(static_cast<std::uint64_t>(tokens)));
+    auto const width = tokens >= std::int64_t{degree} ? std::uint64_t{degree} : std::bit_floor(static_cast<std::uint64_t>(tokens));
     if (ballast::divide_up(tokens, static_cast<std::int64_t>(width)) > on.options.capacity) return false;
     auto const wider = [&](auto const& other) { return other.first >= width; };
     wide.emplace(std::partition_point(wide.begin(), wide.end(), wider), static_cast<std::uint32_t>(width), pack);
@@ -100,9 +103,9 @@ scheduled best_setting(lengths_view lengths, scheduling_setting const& on) {
 
 scheduled verl(lengths_view lengths, scheduling_setting const& on) { return {ballast::verl::schedule(lengths, on.options, on.cost)}; }
 
-/// Packs of similar lengths, on as many GPUs as the longest sample of the data needs.
+/// Packs of similar lengths, on as many GPUs as the longest sample of the data needs, a number that divides all.
 scheduled longalign(lengths_view lengths, scheduling_setting const& on) {
-  auto const degree = power_of_two_for_longest(on);
+  auto const degree = divisor_for_longest(on);
   if (degree == 0) return without_plan(ballast::status::infeasible);
   std::vector<std::uint32_t> order(lengths.size());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
@@ -172,8 +175,17 @@ std::vector<epoch_step> hbp(lengths_view lengths, scheduling_setting const& on) 
   return out;
 }
 
+/// Groups of 2, 4, ... GPUs or, where they divide the GPUs, of 3, 6, 12, ..., of 5, 10, 20, ... and so on.
 scheduled flexsp(lengths_view lengths, scheduling_setting const& on) {
-  return {ballast::flexsp::schedule(lengths, on.options, on.cost, {.fewest_ranks = (std::min)(on.options.ranks, std::uint64_t{2})})};
+  auto const ranks = on.options.ranks;
+  auto best = ballast::flexsp::schedule(lengths, on.options, on.cost, {.fewest_ranks = (std::min)(ranks, std::uint64_t{2})});
+  for (std::uint64_t fewest = 3; fewest <= ranks && ballast::detail::takes_any_size(on.options, lengths.size()); fewest += 2) {
+    if (ranks % fewest != 0) continue;
+    auto next = ballast::flexsp::schedule(lengths, on.options, on.cost, {.fewest_ranks = fewest});
+    if (next.status == ballast::status::feasible && (best.status != ballast::status::feasible || next.time.value < best.time.value))
+      best = std::move(next);
+  }
+  return {std::move(best)};
 }
 
 scheduled megatron_hybrid_cp(lengths_view lengths, scheduling_setting const& on) {
@@ -276,11 +288,12 @@ class wlb_stream {
   std::uint64_t next_ = 0;
 };
 
-template <execution policy>
+template <execution policy, ballast::group_sizes sizes = ballast::group_sizes::automatic>
 scheduled planned(lengths_view lengths, scheduling_setting const& on) {
   constexpr std::size_t few = 8192, in_all = std::size_t{1} << 17;  // samples of a batch, and of a run, that are searched deeply
   auto o = on.options;
   o.execution = policy;
+  o.sizes = sizes;
   return {ballast::plan_shards(lengths, o, on.cost, {.deep = lengths.size() <= few && on.planned <= in_all})};
 }
 
@@ -309,7 +322,7 @@ scheduled dynapipe(lengths_view lengths, scheduling_setting const& on) {
   auto const& o = on.options;
   auto const longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   auto best = without_plan(ballast::status::infeasible);
-  for (std::uint64_t degree = 1; degree <= o.ranks; degree *= 2) {
+  for (std::uint64_t degree = 1; degree <= o.ranks; ++degree) {
     auto const d = static_cast<std::int64_t>(degree);
     if (o.ranks % degree != 0 || longest > o.capacity * d) continue;
     if (best.shards.status == ballast::status::infeasible) best.shards.status = ballast::status::unknown;
@@ -357,7 +370,7 @@ scheduled dynapipe(lengths_view lengths, scheduling_setting const& on) {
 scheduled chunkflow(lengths_view lengths, scheduling_setting const& on) {
   auto const& o = on.options;
   auto best = without_plan(ballast::status::unknown);
-  for (std::uint64_t degree = 1; degree <= o.ranks; degree *= 2) {
+  for (std::uint64_t degree = 1; degree <= o.ranks; ++degree) {
     auto const d = static_cast<std::int64_t>(degree);
     if (o.ranks % degree != 0) continue;
     auto const cost = [&](std::int64_t l) { return on.cost(l, d); };
@@ -401,7 +414,7 @@ batch_planner each_batch(scheduling_setting const& on) {
   return [on](lengths_view lengths) { return plan(lengths, on); };
 }
 batch_planner wlb(scheduling_setting const& on) {
-  auto const degree = degree_for_longest(on, [&](std::uint32_t d) { return on.options.ranks % d == 0; });
+  auto const degree = divisor_for_longest(on);
   if (degree == 0) return [](lengths_view) { return without_plan(ballast::status::infeasible); };
   return [stream = wlb_stream(on, degree)](lengths_view lengths) mutable { return stream(lengths); };
 }
@@ -449,6 +462,8 @@ std::span<scheduler const> schedulers() {
        each_batch<planned<execution::lockstep>>},
       {"ballast-pure", "plan_shards, whole samples apart from shared ones", "none", powers_of_two,
        each_batch<planned<execution::independent>>},
+      {"ballast-any", "plan_shards, groups of any number of GPUs", "none", any,
+       each_batch<planned<execution::mixed, ballast::group_sizes::any>>},
       {"ballast", "plan_shards, whole samples beside shared ones", "none", powers_of_two, each_batch<planned<execution::mixed>>},
   };
   return all;

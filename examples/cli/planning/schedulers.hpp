@@ -49,7 +49,7 @@ struct epoch_step {
 
 /// What a scheduler may do with a sample, and so which bound holds for it.
 enum class sample_division : std::uint8_t {
-  powers_of_two,  ///< 1, 2, 4, ... GPUs share a sample equally
+  powers_of_two,  ///< 1, 2, 4, ... GPUs share a sample equally, or any number where the GPUs are no power of two
   any,            ///< any number of GPUs share a sample equally
   apart,          ///< any part of a sample may be on any GPU and in any pass, and exchanges are hidden
 };
@@ -93,7 +93,8 @@ class batch_feed {
   std::vector<std::int64_t> lengths_;
 };
 
-/// All schedulers, simple ones first. The last three are the planner of this library, once for each policy of execution.
+/// All schedulers, simple ones first. The last four are the planner of this library, once for each policy of execution and for groups of
+/// any size.
 [[nodiscard]] std::span<scheduler const> schedulers();
 
 /// Those named between commas, in that order; all of them for an empty list. Throws bad_input, naming the option.

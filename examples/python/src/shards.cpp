@@ -20,7 +20,6 @@
 #include <ballast/sharding/time_shards.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <numeric>
@@ -66,7 +65,7 @@ shared_cost cost_of_model(ballast::transformer const& model, std::uint64_t ranks
   auto const kernels = ballast::times_of({.device = device, .mfu = {}, .time = {}, .links = {}, .hidden = {}}, {});
   auto const alone = ballast::sample_time(model, device, kernels, {}, {.capacity = capacity, .recomputed_layers = recomputed_layers});
   shared_cost out{.of = degree_cost_of(model, device, ballast::datasheet_fabric(device),
-                                       {.recomputed_layers = recomputed_layers, .ranks = static_cast<std::int64_t>(std::bit_floor(ranks))}),
+                                       {.recomputed_layers = recomputed_layers, .ranks = static_cast<std::int64_t>(ranks)}),
                   .per_pass = (alone.per_micro_batch + 500) / 1000,
                   .model = model};
   out.of.linear = alone.tokens.linear;
@@ -379,7 +378,8 @@ void bind_shards(nb::module_& m) {
       "Plans one global batch of long and short samples on `ranks` ranks: which of them share a sample, and what each holds in each\n"
       "pass of at most `capacity` tokens (by default those of the longest sample). The plan is that of `ballast schedule`.\n\n"
       "`cost` has no default: the name of a model, on H100s, a Transformer, or ballast.degree_cost(...). `method` is \"ballast\",\n"
-      "\"ballast-lockstep\" where ranks wait after every pass (ZeRO-3), \"ballast-pure\", or the name of a published system, as\n"
+      "\"ballast-lockstep\" where ranks wait after every pass (ZeRO-3), \"ballast-pure\", \"ballast-any\" where groups may have any\n"
+      "number of ranks (so do those of \"ballast\" if `ranks` is no power of two), or the name of a published system, as\n"
       "\"flexsp\", \"skrull\", \"verl\". Methods with one setting for all batches plan for `longest`, the longest sample of all data.\n"
       "\"wlb\" begins anew with each call. `seed` is for methods that draw. Without `deep`, the methods of ballast plan in a fraction of\n"
       "the time, and nearly as well.");

@@ -28,6 +28,8 @@ struct degree_cost {
   std::int64_t square = 0;  ///< picoseconds per squared token, divided by the number of ranks
   /// Picoseconds per token on each rank, for up to 1, 2, 4, ... ranks; the last entry holds for all larger groups. Empty = no exchange.
   std::vector<std::int64_t> exchange{};
+  /// The same for groups of 1, 2, 3, ... ranks each, in place of `exchange` for groups that have an entry.
+  std::vector<std::int64_t> exchange_by_ranks{};
 
   /// @brief The time. @param length tokens of the sample @param ranks number of ranks that share it, at least 1; with `fits`
   /// @return nanoseconds
@@ -41,6 +43,7 @@ struct degree_cost {
   }
   /// @brief What a token costs each rank in exchanges. @param ranks at least 1 @return picoseconds
   [[nodiscard]] std::int64_t exchange_of(std::int64_t ranks) const noexcept {
+    if (static_cast<std::size_t>(ranks) <= exchange_by_ranks.size()) return exchange_by_ranks[static_cast<std::size_t>(ranks) - 1];
     if (exchange.empty()) return 0;
     auto const level = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(ranks - 1)));
     return exchange[(std::min)(level, exchange.size() - 1)];

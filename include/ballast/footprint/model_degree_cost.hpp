@@ -13,6 +13,7 @@
 #include <ballast/cost/transformer_shape.hpp>
 #include <ballast/footprint/sequence_parallel.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <string>
@@ -37,7 +38,7 @@ struct model_degree_options {
   std::uint32_t utilisation = 400;                         ///< thousandths of the device's peak that matrix products reach, in [1, 1000]
   std::uint32_t recomputed_layers = 0;  ///< number of layers that run their forward pass again, with its exchanges: 4 passes instead of 3
   std::int64_t hidden = 0;              ///< thousandths of the exchanges that computation hides, in [0, 1000]
-  std::int64_t ranks = 64;              ///< most ranks that share a sample: a power of two up to 2^20
+  std::int64_t ranks = 64;              ///< most ranks that share a sample, up to 2^20; with Ulysses a power of two
   std::int64_t tokens = 16384;          ///< tokens of a rank in a full pass, over which latencies are spread, in [1, 2^20]
 };
 
@@ -72,9 +73,9 @@ template <class = when_called>
 ///
 /// The parts are those of `modelled_level_time` and `layer_exchanges`. `linear` and `square` are the FLOPs of a token and of half a squared
 /// token (a causal sample of n tokens has n (n + 1) / 2 pairs), three times for forward and backward pass, four times in layers that are
-/// recomputed, at a share of the peak. Layers with a window count as linear. `exchange` has an entry for 1, 2, 4, ... ranks: the time in
-/// which each rank exchanges what a full pass needs, latencies included, divided by all tokens of the pass. All three are picoseconds,
-/// rounded up.
+/// recomputed, at a share of the peak. Layers with a window count as linear. `exchange` has an entry for 1, 2, 4, ... ranks, the last for
+/// `o.ranks`: the time in which each rank exchanges what a full pass needs, latencies included, divided by all tokens of the pass. Except
+/// with Ulysses, groups of up to 128 ranks each have an entry in `exchange_by_ranks`. All are picoseconds, rounded up.
 ///
 /// A sample's share of gathered parameters is not in it: under ZeRO-3, take `modelled_level_time(...).per_pack / 1000` as
 /// `sharding_options::cost_per_pass`. Nor are layers for multi-token prediction in `exchange`.
@@ -86,7 +87,7 @@ template <class = when_called>
 /// @return a cost in nanoseconds; its last entry holds for larger groups than `o.ranks`, so set `sharding_options::most_ranks_shared`
 /// @throws invalid_input naming what is out of range; with Ulysses if `o.ranks` does not divide the query heads
 /// @par Complexity
-/// O(layers log ranks).
+/// O(layers (log ranks + min(ranks, 128))).
 /// @par Determinism
 /// All arithmetic is in integers.
 /// @par Source
@@ -99,15 +100,19 @@ template <class = when_called>
   detail::require_within("hidden", o.hidden, 0, 1000);
   detail::require_within("tokens", o.tokens, 1, 1 << 20);
   detail::require_within("ranks", o.ranks, 1, 1 << 20);
-  require(std::has_single_bit(static_cast<std::uint64_t>(o.ranks)),
-          [&] { return "ranks = " + std::to_string(o.ranks) + " must be a power of two"; });
-  if (o.method == context_exchange::ulysses)
+  if (o.method == context_exchange::ulysses) {
+    require(std::has_single_bit(static_cast<std::uint64_t>(o.ranks)),
+            [&] { return "ranks = " + std::to_string(o.ranks) + " must be a power of two with Ulysses"; });
     require_valid(model, {.spread = {.context = o.ranks, .data = o.ranks}, .method = context_method::ulysses});
+  }
   auto const compute = modelled_level_time({.model = model, .device = on, .devices = 1, .utilisation = o.utilisation},
                                            {.capacity = o.tokens, .recomputed_layers = o.recomputed_layers});
   degree_cost cost{.linear = compute.per_token, .square = compute.per_square};
-  for (std::int64_t ranks = 1; ranks <= o.ranks; ranks *= 2)
-    cost.exchange.push_back(divide_up(detail::context_time(model, over, o, ranks), o.tokens * ranks));
+  auto const exchange = [&](std::int64_t ranks) { return divide_up(detail::context_time(model, over, o, ranks), o.tokens * ranks); };
+  for (std::int64_t ranks = 1; ranks < 2 * o.ranks; ranks *= 2) cost.exchange.push_back(exchange((std::min)(ranks, o.ranks)));
+  constexpr std::int64_t most = 128;          // groups with a price of their own
+  if (o.method != context_exchange::ulysses)  // whose groups divide the heads
+    for (std::int64_t ranks = 1; ranks <= (std::min)(o.ranks, most); ++ranks) cost.exchange_by_ranks.push_back(exchange(ranks));
   return cost;
 }
 

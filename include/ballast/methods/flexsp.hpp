@@ -42,9 +42,10 @@ enum class grouping : std::uint8_t {
 
 /// @brief Variants of the planner. The defaults are those of the paper and its code.
 struct variants {
-  std::uint64_t counts = 5;         ///< numbers of micro-batches that are tried, from the fewest whose tokens fit on; at least 1
-  std::uint64_t buckets = 16;       ///< buckets of lengths in a micro-batch; 0 = decide on the lengths themselves
-  std::uint64_t fewest_ranks = 2;   ///< ranks of the smallest group, a power of two; the paper's code has no groups of one rank
+  std::uint64_t counts = 5;    ///< numbers of micro-batches that are tried, from the fewest whose tokens fit on; at least 1
+  std::uint64_t buckets = 16;  ///< buckets of lengths in a micro-batch; 0 = decide on the lengths themselves
+  std::uint64_t fewest_ranks =
+      2;  ///< ranks of the smallest group, and 1, 2, 4, ... times as many in others; the paper's code has no groups of one rank
   grouping how = grouping::search;  ///< how the groups of a micro-batch are found
 };
 
@@ -167,10 +168,13 @@ template <index_type Index, class Cost>
   return best;
 }
 
-inline void require_valid(sharding_options const& o, variants const& by) {
+inline void require_valid(sharding_options const& o, variants const& by, std::uint64_t samples) {
   require(by.counts > 0, [] { return "counts = 0 must be positive"; });
-  require(std::has_single_bit(by.fewest_ranks) && by.fewest_ranks <= widest(o),
-          [&] { return sentence("fewest_ranks = ", by.fewest_ranks, " must be a power of two, at most ", widest(o)); });
+  auto const any = ballast::detail::takes_any_size(o, samples);
+  require(by.fewest_ranks > 0 && by.fewest_ranks <= widest(o) && (any || std::has_single_bit(by.fewest_ranks)), [&] {
+    return sentence("fewest_ranks = ", by.fewest_ranks, any ? " must be positive, at most " : " must be a power of two, at most ",
+                    widest(o));
+  });
 }
 
 }  // namespace detail
@@ -191,9 +195,9 @@ inline void require_valid(sharding_options const& o, variants const& by) {
 /// @return the shards, in lockstep, longest samples first; `infeasible` if a sample has room on no group, `unknown` if no tried count has
 /// groups for all samples with a token on each rank
 /// @post `check_shards` accepts the result. `time.value` is the makespan of `time_shards`, by the lengths themselves; `time.lower_bound`
-/// holds for every plan by powers of two in lockstep, on groups of one rank too
-/// @throws invalid_input if a length, an option or `counts` is not positive, `fewest_ranks` is no power of two that can share a sample, or
-/// the sum of all times or the time of rounded lengths reaches 2^62
+/// holds for every plan in lockstep on groups that `options.sizes` allows, of one rank too
+/// @throws invalid_input if a length, an option or `counts` is not positive, `fewest_ranks` is no size of a group that `options.sizes`
+/// allows, or the sum of all times or the time of rounded lengths reaches 2^62
 /// @par Complexity
 /// O(n log n), and `counts` times `length_buckets` and `power_of_two_groups` of all samples; up to four times as many if none has groups.
 /// @par Determinism
@@ -204,12 +208,13 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 [[nodiscard]] shards<Index> schedule(R const& lengths, sharding_options options, Cost const& cost, variants const& by = {}) {
   options.execution = execution::lockstep;
   auto const bound = shard_bounds(lengths, options, cost).lower();
-  detail::require_valid(options, by);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  detail::require_valid(options, by, n);
   require_index<Index>(n, "samples");
   shards<Index> out;
   out.execution = execution::lockstep;
-  if (extent_of(lengths).longest > options.capacity * static_cast<std::int64_t>(std::bit_floor(detail::widest(options)))) {
+  if (extent_of(lengths).longest >
+      options.capacity * static_cast<std::int64_t>(by.fewest_ranks * std::bit_floor(detail::widest(options) / by.fewest_ranks))) {
     out.status = status::infeasible;
     return out;
   }

@@ -14,8 +14,10 @@
 #include <ballast/sharding/result.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,7 +32,7 @@ namespace ballast::inline v0_2::verl {
 
 /// @brief Variants of `schedule`.
 struct variant {
-  std::uint64_t context_ranks = 0;  ///< ranks that share every sample, a power of two; 0 = the number that takes least time for the batch
+  std::uint64_t context_ranks = 0;  ///< ranks that share every sample; 0 = the number that takes least time for the batch
   bool equal_counts = false;        ///< whether the data-parallel ranks get equal numbers of samples
   /// Whether the number of micro-batches is the published one, whatever they hold. It is chosen by the tokens of a rank alone, so a
   /// micro-batch may exceed the capacity.
@@ -125,8 +127,10 @@ trial<Index> on_degree(R const& lengths, std::uint64_t degree, sharding_options 
 /// @param by       variants
 /// @return the shards, in lockstep; `infeasible` if a sample exceeds the room of the largest group, `unknown` if no number of micro-batches
 /// within the capacity was found
-/// @post `check_shards` accepts the result, unless it is as published; `time.lower_bound` holds for every plan in lockstep by powers of two
-/// @throws invalid_input if a length or an option is not positive, or `context_ranks` is not a power of two that divides the ranks
+/// @post `check_shards` accepts the result, unless it is as published; `time.lower_bound` holds for every plan in lockstep on groups that
+/// `options.sizes` allows
+/// @throws invalid_input if a length or an option is not positive, or `context_ranks` does not divide the ranks or is a size that
+/// `options.sizes` does not allow
 /// @par Complexity
 /// O(n log n) for each number of micro-batches that is tried, and for each number of context-parallel ranks.
 /// @par Determinism
@@ -140,13 +144,15 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   auto const longest = extent_of(lengths).longest;
   auto const d = by.context_ranks,
              most = options.most_ranks_shared == 0 ? options.ranks : (std::min)(options.most_ranks_shared, options.ranks);
-  require((d & (d - 1)) == 0 && (d == 0 || (d <= options.ranks && options.ranks % d == 0)),
-          [&] { return sentence("context_ranks = ", d, " must be a power of two that divides ranks, or 0"); });
+  auto const any = ballast::detail::takes_any_size(options, std::ranges::size(lengths));
+  auto const allowed = [&](std::uint64_t degree) { return options.ranks % degree == 0 && (any || std::has_single_bit(degree)); };
+  require(d == 0 || (d <= options.ranks && allowed(d)),
+          [&] { return sentence("context_ranks = ", d, " must be ", any ? "a number" : "a power of two", " that divides ranks, or 0"); });
   require(d <= most, [&] { return sentence("context_ranks = ", d, " exceeds most_ranks_shared = ", most); });
   detail::trial<Index> best{.status = status::infeasible, .list = {}};
   if (longest == 0) best.status = status::feasible;  // there are no samples
-  for (std::uint64_t degree = d == 0 ? 1 : d; degree <= (d == 0 ? most : d); degree *= 2) {
-    if (longest == 0 || options.ranks % degree != 0 || longest > options.capacity * static_cast<std::int64_t>(degree)) continue;
+  for (std::uint64_t degree = d == 0 ? 1 : d; degree <= (d == 0 ? most : d); ++degree) {
+    if (longest == 0 || !allowed(degree) || longest > options.capacity * static_cast<std::int64_t>(degree)) continue;
     auto one = detail::on_degree<Index>(lengths, degree, options, cost, by);
     if (best.status != status::feasible || (one.status == status::feasible && one.time < best.time)) best = std::move(one);
   }

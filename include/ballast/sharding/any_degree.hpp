@@ -9,12 +9,8 @@
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/result.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <ranges>
-#include <span>
-#include <vector>
 
 /// @file
 /// @brief `any_degree_shards`: groups of any number of neighbouring ranks, not only 1, 2, 4, ...
@@ -56,7 +52,8 @@ template <length_range R, degree_cost_model Cost>
 /// For a step time T, each sample takes the fewest ranks that have room for it and take at most T. Samples of several ranks come first, the
 /// widest first, each on the neighbouring ranks that are free earliest; tokens that are left in its pass are filled with the longest
 /// samples that fit, where a pass saved is worth more than their exchange. Single-rank samples go to the rank of least load, longest first.
-/// The search halves the distance of T to the lower bound, and tries several rules for each T.
+/// The search halves the distance of T to the lower bound, and tries several rules for each T. Groups of one size for all samples are
+/// tried too and, for small batches, groups of several sizes that stay the same, one pass on each rank, and micro-batches.
 ///
 /// Use it for a run-time whose groups may have any size, such as ring attention on any ranks, and to see what that is worth: over the sets
 /// of `bench_hybrid_cp` little, see docs/hybrid-context-parallel.md. Degrees are also rounded up to powers of two where that is faster.
@@ -80,11 +77,12 @@ template <length_range R, degree_cost_model Cost>
 /// @par Source
 /// Groups of any number of ranks are those of ByteScale (arXiv 2502.21231); the search is that of moldable tasks.
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
-[[nodiscard]] shards<Index> any_degree_shards(R const& lengths, sharding_options const& options, Cost const& cost,
+[[nodiscard]] shards<Index> any_degree_shards(R const& lengths, sharding_options options, Cost const& cost,
                                               any_degree_options const& search = {}) {
   require(search.attempts > 0, [&] { return sentence("attempts = ", search.attempts, " must be positive"); });
   require_index<std::uint32_t>(std::ranges::size(lengths), "samples");
   require_index<Index>(std::ranges::size(lengths), "samples");
+  options.execution = execution::independent;
   detail::any_degree_times const times(lengths, options, cost);
   shards<Index> out;
   if (!times.allows_all(search.powers_of_two)) {
@@ -92,15 +90,13 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
     return out;
   }
   auto const lower = times.bound();
-  auto const plan = detail::any_degree_search(times, lower, search.powers_of_two).run(search.attempts);
-  std::vector<std::uint32_t> all(static_cast<std::size_t>(options.ranks));
-  std::iota(all.begin(), all.end(), std::uint32_t{0});
-  pass_list<Index> list;
-  for (auto const& p : plan.passes) list.ranks.push_back(std::span(all).subspan(p.first, p.width));
-  list.placements.reserve(plan.pass_of.size());
-  for (std::size_t i = 0; i < plan.pass_of.size(); ++i)
-    list.placements.push_back({.sample = static_cast<Index>(times.sample(i)), .pass = plan.pass_of[i]});
-  out = make_shards(lengths, list, options.ranks, options.layout);
+  detail::run_plan plan{.passes = {}, .pass_of = {}, .value = 0};
+  if (times.samples() > 0) {
+    auto const sizes = search.powers_of_two ? detail::powers_of_two(options) : detail::tried_sizes(options);
+    plan = detail::search_runs(times, detail::times_of_degrees(lengths, options, cost, sizes), lower, detail::block_plan::none,
+                               search.powers_of_two, search.attempts, false);
+  }
+  out = make_shards(lengths, detail::passes_of_runs<Index>(times.alone, plan), options.ranks, options.layout);
   out.time = {plan.value, lower};
   return out;
 }

@@ -2,13 +2,15 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/core/wide.hpp>
+#include <ballast/sharding/detail/any_degree_times.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/rate_bound.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <vector>
 
 /// @file
@@ -18,17 +20,15 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-/// Bounds of one batch; samples are shared by 1, 2, 4, ... ranks.
+/// Bounds of one batch on groups of the sizes of the times.
 class tree_bounds {
  public:
   /// @pre there are samples, and each fits a block
   explicit tree_bounds(degree_times const& t) : t_(t), fixed_(t.options.cost_per_pass) {
     ranks_ = static_cast<std::int64_t>(t.options.ranks);
-    passes_ = divide_up(t.tokens, t.options.capacity);
-    if (t.options.execution == execution::lockstep) {  // each micro-batch costs every rank a pass
-      batches_ = divide_up(passes_, ranks_);
-      passes_ = batches_ * ranks_;
-    }
+    auto const needed = passes_of(t, t.options.execution);
+    passes_ = needed.all;
+    batches_ = needed.batches;
     longest_ = longest();
     if (t.monotone) add_up();
   }
@@ -37,22 +37,16 @@ class tree_bounds {
   [[nodiscard]] std::int64_t by_longest() const { return longest_ + (batches_ - 1) * fixed_; }
   /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens.
   [[nodiscard]] std::int64_t by_area() const {
-    return least(by_longest(), [&](std::int64_t time) { return area_fits(time); });
+    return least_fitting(by_longest(), [&](std::int64_t time) { return area_fits(time); });
   }
   /// The least time from `low` on within which the ranks can hold all tokens, if no token takes less than the quickest one.
   [[nodiscard]] std::int64_t by_rate(std::int64_t low) const {
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < t_.length.size(); ++i)
-      if (t_.length[i] != t_.length[i - 1] &&
-          compare_products(least_area(i, degree_times::most), t_.length[best], least_area(best, degree_times::most), t_.length[i]) < 0)
-        best = i;
-    auto const area = least_area(best, degree_times::most);
-    if (area == 0) return low;
-    return least(low, [&](std::int64_t time) { return rate_fits(time, area, t_.length[best]); });
+    return bound_by_rate(t_, divide_up(t_.tokens, t_.options.capacity), low,
+                         [&](std::size_t i) { return least_area(i, degree_times::most); });
   }
 
  private:
-  [[nodiscard]] bool fits_tokens(std::size_t i, std::size_t l) const { return t_.length[i] <= t_.options.capacity << l; }
+  [[nodiscard]] bool fits_tokens(std::size_t i, std::size_t l) const { return t_.length[i] <= t_.room(l); }
   [[nodiscard]] std::int64_t longest() const {
     std::int64_t longest = 0;
     for (std::size_t i = 0; i < t_.length.size(); ++i) {
@@ -101,37 +95,9 @@ class tree_bounds {
     return sum;
   }
   [[nodiscard]] bool area_fits(std::int64_t time) const {
-    auto const passes = (std::max)(passes_, ranks_);
     auto const all = area(time - batches_ * fixed_);
-    return divide_up(all + (passes - ranks_) * fixed_, ranks_) + fixed_ <= time;
+    return divide_up(all + (passes_ - ranks_) * fixed_, ranks_) + fixed_ <= time;
   }
-  /// Whether ranks that run k passes each hold all tokens, for the best k.
-  [[nodiscard]] bool rate_fits(std::int64_t time, std::int64_t area, std::int64_t length) const {
-    auto const by_time = [&](std::int64_t k) {  // rounded up
-      if (time - k * fixed_ < 0) return std::int64_t{0};
-      auto const held = multiply(static_cast<std::uint64_t>(time - k * fixed_), static_cast<std::uint64_t>(length));
-      if (held.high >= static_cast<std::uint64_t>(area)) return t_.tokens;
-      return static_cast<std::int64_t>((std::min)(multiply_divide_up(static_cast<std::uint64_t>(time - k * fixed_),
-                                                                     static_cast<std::uint64_t>(length), static_cast<std::uint64_t>(area)),
-                                                  static_cast<std::uint64_t>(t_.tokens)));
-    };
-    auto const by_room = [&](std::int64_t k) { return k >= passes_ ? t_.tokens : k * t_.options.capacity; };
-    // The most passes that the time fills.
-    auto const filled = first_where(std::int64_t{1}, passes_ + 1, [&](std::int64_t k) { return by_room(k) > by_time(k); }) - 1;
-    return (std::max)(by_room(filled), by_time(filled + 1)) >= divide_up(t_.tokens, ranks_);
-  }
-  /// The least time from `low` on that fits, for a property that longer times keep.
-  template <class Fits>
-  [[nodiscard]] static std::int64_t least(std::int64_t low, Fits const& fits) {
-    auto high = low;
-    for (auto step = std::int64_t{1}; !fits(high); step *= 2) {
-      low = high + 1;
-      high = (std::min)(low + (std::max)(step, low / 8), degree_times::most);
-      if (high == degree_times::most) break;
-    }
-    return first_where(low, high, fits);
-  }
-
   degree_times const& t_;
   std::int64_t fixed_ = 0, ranks_ = 1, passes_ = 0, batches_ = 1, longest_ = 0;
   std::size_t wide_ = 0;
@@ -140,7 +106,7 @@ class tree_bounds {
 
 }  // namespace detail
 
-/// @brief Lower bounds on the makespan of a batch whose samples are each shared equally by 1, 2, 4, ... ranks in one pass.
+/// @brief Lower bounds on the makespan of a batch whose samples are each shared equally by the ranks of a group in one pass.
 struct shard_lower_bounds {
   std::int64_t longest = 0;  ///< the longest sample on the number of ranks where it takes least
   std::int64_t area = 0;     ///< all products of ranks and time against all ranks, with the passes that the tokens need
@@ -154,7 +120,8 @@ struct shard_lower_bounds {
 ///
 /// Within a time T, each sample needs at least the smallest product of ranks and time over the numbers of ranks that have room for it and
 /// are quick enough. All of them, and a `cost_per_pass` for each rank and for each `capacity` tokens, must fit into T on all ranks. Under
-/// `execution::lockstep`, every micro-batch that the tokens need costs a pass on every rank.
+/// `execution::lockstep`, every micro-batch that the tokens need costs a pass on every rank. The bounds hold for groups of the sizes that
+/// `options.sizes` allows.
 ///
 /// @tparam R     range of integers
 /// @tparam Cost  a `degree_cost_model`
@@ -164,13 +131,22 @@ struct shard_lower_bounds {
 /// @return the bounds; all 0 without samples, or if a sample has room on no number of ranks
 /// @throws invalid_input if an option or a length is not positive, or the sum of all times reaches 2^62
 /// @par Complexity
-/// O(n log n + n log ranks); for a cost that takes less rank-time on more ranks, O(n log ranks log time).
+/// O(n log n + n log ranks); for a cost that takes less rank-time on more ranks, O(n log ranks log time). With groups of any size,
+/// O(n log n + n ranks) calls of the cost, and O(ranks log time) more for each sample that few ranks are too slow for.
 /// @par Determinism
 /// A pure function of its arguments, in integers.
 /// @par Source
 /// `area` is the dual search on the makespan of monotone moldable tasks (Mounie, Rapine and Trystram, SIAM J. Computing 37, 2007).
 template <length_range R, degree_cost_model Cost>
 [[nodiscard]] shard_lower_bounds shard_bounds(R const& lengths, sharding_options const& options, Cost const& cost) {
+  detail::require_valid(options);
+  if (detail::takes_any_size(options, std::ranges::size(lengths))) {
+    detail::any_degree_times const times(lengths, options, cost);
+    if (times.samples() == 0 || !times.allows_all(false)) return {};
+    shard_lower_bounds out{.longest = times.by_longest(), .area = times.by_area()};
+    out.rate = times.by_rate(out.area);
+    return out;
+  }
   auto const times = detail::times_of_degrees(lengths, options, cost);
   if (times.length.empty() || !times.allows_all()) return {};
   detail::tree_bounds const bounds(times);

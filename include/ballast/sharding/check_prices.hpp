@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <vector>
 
 /// @file
@@ -71,7 +72,8 @@ namespace detail {
 
 /// @brief Checks a proof that no plan of a batch is done by some time.
 ///
-/// It holds for plans of every policy whose samples are each shared equally by 1, 2, 4, ... ranks in one pass.
+/// It holds for plans of every policy whose samples are each shared equally by a group of ranks of a size that `options.sizes` allows, in
+/// one pass.
 ///
 /// @tparam R     range of integers
 /// @tparam Cost  a `degree_cost_model`
@@ -83,7 +85,7 @@ namespace detail {
 /// @throws invalid_input if an option or a length is not positive, a time is negative, the sum of the least rank-times exceeds 2^62, or
 /// the two lists of prices differ in size
 /// @par Complexity
-/// O(samples (log ranks + prices)).
+/// O(samples (sizes of groups + prices)).
 /// @par Determinism
 /// A pure function of its arguments, in 128-bit integers.
 template <length_range R, degree_cost_model Cost>
@@ -99,12 +101,13 @@ template <length_range R, degree_cost_model Cost>
   auto const classes = options.cost_per_pass == 0
                            ? proof.per_token.size()
                            : (std::min)(proof.per_token.size(), static_cast<std::size_t>(proof.time / options.cost_per_pass));
+  auto const any = detail::takes_any_size(options, std::ranges::size(lengths));
   wide paid;
   std::int64_t sum = 0;
   for (auto const l : lengths) {
     auto const length = static_cast<std::int64_t>(l);
     std::int64_t least = -1;  // rank-time of the sample
-    for (std::int64_t ranks = 1; ranks <= widest; ranks *= 2) {
+    for (std::int64_t ranks = 1; ranks <= widest; any ? ++ranks : ranks *= 2) {
       if (length > options.capacity * ranks) continue;
       auto const time = static_cast<std::int64_t>(cost(length, ranks));
       require(time >= 0, [&] { return sentence("a sample of ", length, " tokens takes a negative time"); });

@@ -4,6 +4,8 @@
 #include <ballast/core/error.hpp>
 #include <ballast/sharding/result.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +24,7 @@ struct sharding_options {
   ballast::execution execution = execution::mixed;  ///< where ranks wait for each other, and what a pass may hold
   std::uint64_t most_ranks_shared = 0;              ///< most ranks that share one sample; 0 = all ranks
   share_layout layout = share_layout::zigzag;       ///< how the ranks of a group cut a sample
+  group_sizes sizes = group_sizes::automatic;       ///< how many ranks may share a sample
 };
 
 namespace detail {
@@ -32,6 +35,16 @@ inline void require_valid(sharding_options const& o) {
   require(o.cost_per_pass >= 0, [&] { return sentence("cost_per_pass = ", o.cost_per_pass, " must not be negative"); });
   require(o.capacity <= (std::int64_t{1} << 62) / static_cast<std::int64_t>(o.ranks),
           [&] { return sentence("capacity = ", o.capacity, " times ranks exceeds 2^62"); });
+}
+
+/// The most ranks that may share a sample.
+[[nodiscard]] constexpr std::uint64_t widest_group(sharding_options const& o) noexcept {
+  return o.most_ranks_shared == 0 ? o.ranks : (std::min)(o.most_ranks_shared, o.ranks);
+}
+/// Whether any number of ranks may share one of that many samples.
+[[nodiscard]] constexpr bool takes_any_size(sharding_options const& o, std::uint64_t samples) noexcept {
+  constexpr auto most = std::uint64_t{1} << 20;  // pairs, each of whose times is asked for
+  return o.sizes == group_sizes::any || (o.sizes == group_sizes::automatic && !std::has_single_bit(o.ranks) && samples <= most / o.ranks);
 }
 
 /// The time of sample `i` on `ranks` ranks, checked to be in [0, 2^62).

@@ -2,12 +2,16 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/sort.hpp>
 #include <ballast/sharding/bounds.hpp>
+#include <ballast/sharding/detail/any_degree_search.hpp>
+#include <ballast/sharding/detail/any_degree_times.hpp>
 #include <ballast/sharding/detail/block_exact.hpp>
 #include <ballast/sharding/detail/block_incumbent.hpp>
 #include <ballast/sharding/detail/block_search.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/group_runs.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/price_bound.hpp>
@@ -69,28 +73,100 @@ template <index_type Index>
 /// How many numbers of micro-batches `lockstep_shards` tries.
 [[nodiscard]] constexpr std::uint64_t lockstep_counts(shard_search const& search) noexcept { return search.deep ? 6 : 3; }
 
+/// How many plans are constructed of so many samples, at least one.
+[[nodiscard]] constexpr std::int64_t quick_attempts(std::size_t samples) noexcept {
+  return std::clamp(std::int64_t{32768} / static_cast<std::int64_t>(samples), std::int64_t{1}, std::int64_t{24});
+}
+
 /// The best plan of independent or mixed passes that is found.
 template <class = when_called>
 [[nodiscard]] block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
   constexpr std::int64_t few = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
   auto const n = static_cast<std::int64_t>(t.length.size());
-  auto const quick = std::clamp(std::int64_t{32768} / n, std::int64_t{1}, std::int64_t{24});
   auto const policies = t.options.execution == execution::mixed ? 2 : 1;  // pure passes first, so that mixed ones are never slower
-  auto const attempts = search.attempts > 0 ? search.attempts : (search.deep ? 40 : 1) * policies * quick;
+  auto const attempts = search.attempts > 0 ? search.attempts : (search.deep ? 40 : 1) * policies * quick_attempts(t.length.size());
   auto plan = tree_search(t, lower, block_plan::none, block_fill::shared, search.deep).run((attempts + policies - 1) / policies);
   if (policies > 1 && attempts > 1)
     if (auto mixed = tree_search(t, lower, plan.value, block_fill::whole, search.deep).run(attempts / 2); mixed.value < plan.value)
       plan = std::move(mixed);
   if (t.options.capacity == 1 && !shares_reach_all_ranks(t, plan)) plan.clear();
-  if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
-  if (n <= few || search.deep)
-    if (auto one = one_pass_plan(t); one.value < plan.value) plan = std::move(one);
+  auto const keep = [&](run_plan const& runs) {
+    if (runs.value < plan.value) plan = blocks_of(runs);
+  };
+  keep(equal_runs(t, plan.value));
+  if (n <= few || search.deep) keep(one_pass_runs(t));
   if (search.deep) {
-    if (auto waiting = lockstep_plan(t, lockstep_counts(search)); waiting.value < plan.value) plan = std::move(waiting);
-    if (auto fixed = fixed_plan(t, lower); fixed.value < plan.value) plan = std::move(fixed);
+    keep(lockstep_runs(t, lockstep_counts(search)));
+    keep(fixed_runs(t, lower));
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;
+}
+
+/// A cost of groups by their number of units, of `ranks` ranks each.
+template <degree_cost_model Cost>
+struct cost_of_units {
+  Cost const* cost;
+  std::int64_t ranks;
+  [[nodiscard]] auto operator()(std::int64_t length, std::int64_t units) const { return (*cost)(length, units * ranks); }
+  [[nodiscard]] bool fits(std::int64_t length, std::int64_t units) const
+    requires requires { cost->fits(length, units); }
+  {
+    return cost->fits(length, units * ranks);
+  }
+};
+
+/// The passes of blocks of units, of `unit` ranks each, the widest first; none if a rank has no token in a pass.
+[[nodiscard]] inline run_plan runs_of_units(degree_times const& t, block_plan const& plan, std::int64_t unit) {
+  run_plan out;
+  std::vector<std::int64_t> tokens(plan.passes.size(), 0);
+  for (auto const& p : plan.placements) tokens[p.pass] += t.length[p.position];
+  std::vector<std::uint32_t> number(plan.passes.size());
+  auto const ranks = static_cast<std::uint32_t>(unit);
+  for (auto const p : order_by<std::uint32_t>(plan.passes.size(), [&](std::uint32_t k) { return -std::int64_t{plan.passes[k].level}; })) {
+    auto const& pass = plan.passes[p];
+    number[p] = static_cast<std::uint32_t>(out.passes.size());
+    out.passes.push_back({(pass.block << pass.level) * ranks, ranks << pass.level});
+    if (tokens[p] < std::int64_t{ranks} << pass.level) return {};
+  }
+  out.pass_of.resize(plan.placements.size());
+  for (auto const& p : plan.placements) out.pass_of[p.position] = number[p.pass];
+  out.value = plan.value;
+  return out;
+}
+
+/// The best plan below `best` on units of several ranks: blocks of 1, 2, 4, ... units, for odd sizes of units whose bounds are least: one
+/// unless the search is deep.
+template <length_range R, degree_cost_model Cost>
+[[nodiscard]] run_plan search_units(R const& lengths, sharding_options o, Cost const& cost, std::int64_t best, shard_search const& search) {
+  struct unit {
+    std::int64_t ranks, lower;
+    degree_times times;
+  };
+  std::vector<unit> units;
+  for (auto const d : tried_sizes(o)) {
+    if (d == 1 || d % 2 == 0) continue;
+    auto by = o;
+    by.ranks /= static_cast<std::uint64_t>(d);
+    by.capacity *= d;
+    by.most_ranks_shared = widest_group(o) / static_cast<std::uint64_t>(d);
+    by.execution = execution::independent;
+    unit next{d, 0, times_of_degrees(lengths, by, cost_of_units<Cost>{&cost, d})};
+    if (!next.times.allows_all()) continue;
+    tree_bounds const bounds(next.times);
+    next.lower = bounds.by_rate(bounds.by_area());
+    if (next.lower < best) units.push_back(std::move(next));
+  }
+  std::sort(units.begin(), units.end(),
+            [](unit const& a, unit const& b) { return a.lower != b.lower ? a.lower < b.lower : a.ranks < b.ranks; });
+  if (!search.deep && units.size() > 1) units.resize(1);
+  run_plan out;
+  for (auto const& u : units) {
+    if (u.lower >= (std::min)(best, out.value)) break;
+    auto next = runs_of_units(u.times, search_blocks(u.times, u.lower, search), u.ranks);
+    if (next.value < (std::min)(best, out.value)) out = std::move(next);
+  }
+  return out;
 }
 
 }  // namespace detail
@@ -104,6 +180,9 @@ template <class = when_called>
 /// Batches of at most 8 samples (12 if the search is deep) on a power of two ranks are planned optimally among independent passes on
 /// blocks. Under `execution::lockstep` the plan is that of `lockstep_shards`.
 ///
+/// Where `options.sizes` allows groups of any number of ranks, by default if the ranks are no power of two, the best of three is kept: the
+/// plan on blocks; plans as those of `any_degree_shards`; and plans on blocks of units of 3, 5, 7, ... ranks.
+///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   a `degree_cost_model`
@@ -111,16 +190,17 @@ template <class = when_called>
 /// @param options  `{.capacity = 16384, .ranks = 64, .cost_per_pass = 30'000'000}`: the shape of the batch and its policy
 /// @param cost     time of a sample by its length and the number of ranks that share it, such as a `degree_cost`
 /// @param search   how far to search
-/// @return the shards, their modelled time and a lower bound; `infeasible` if a sample has room on no block, `unknown` if no plan was found
+/// @return the shards, their modelled time and a lower bound; `infeasible` if a sample has room on no group, `unknown` if no plan was found
 /// that gives each rank of a group a token: with a capacity of 1, samples whose lengths are no powers of two need others beside them
-/// @post `check_shards` accepts the result with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. The
-/// plan is not slower than that of `homogeneous_shards` and, if the search is deep, those of `lockstep_shards` and
-/// of groups of 1, 2, 4, ... ranks that stay the same for the batch
+/// @post `check_shards` accepts the result, on blocks with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. The
+/// plan is not slower than that of `homogeneous_shards`, nor than with `group_sizes::powers_of_two` and, if the search is deep, those of
+/// `lockstep_shards` and of groups that stay the same for the batch
 /// @throws invalid_input if a length or an option is not positive, `cost_per_pass` or a time is negative, the sum of all times reaches
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity
 /// O(n log n + n log ranks) for the bound, and O(n log ranks + passes of several ranks) for each attempt. A pass of a rank is found by
-/// first fit among its open passes. A deep search adds that of `lockstep_shards`, fixed groups and `price_bound`.
+/// first fit among its open passes. A deep search adds that of `lockstep_shards`, fixed groups and `price_bound`. Groups of any size add
+/// the bound of `shard_bounds` and that of `any_degree_shards`, together about as much again for batches of 2 to 8 samples a rank.
 /// @par Determinism
 /// A pure function of its arguments, in integers; equal lengths keep their order.
 /// @par Source
@@ -134,8 +214,40 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   if (options.execution == execution::lockstep)
     return lockstep_shards<Index>(lengths, options, cost, {.counts = detail::lockstep_counts(search)});
   auto const times = detail::times_of_degrees(lengths, options, cost);
+  auto const n = times.length.size();
   shards<Index> out;
   out.execution = options.execution;
+  if (detail::takes_any_size(options, n) && n > 0) {
+    detail::any_degree_times const any(lengths, options, cost);
+    if (!any.allows_all(false)) {
+      out.status = status::infeasible;
+      return out;
+    }
+    auto lower = any.bound();
+    detail::block_plan blocks;
+    if (times.allows_all()) {  // by their own bound, so that they are those of `group_sizes::powers_of_two`
+      detail::tree_bounds const bounds(times);
+      blocks = detail::search_blocks(times, bounds.by_rate(bounds.by_area()), search);
+    }
+    auto const attempts =
+        search.attempts > 0 ? search.attempts : divide_up(detail::quick_attempts(n) * (search.deep ? 16 : 1), std::int64_t{2});
+    auto const sizes = detail::times_of_degrees(lengths, options, cost, detail::tried_sizes(options));
+    auto runs = detail::search_runs(any, sizes, lower, blocks.value, false, attempts, search.deep);
+    if (auto units = detail::search_units(lengths, options, cost, (std::min)(blocks.value, runs.value), search); units.value < runs.value)
+      runs = std::move(units);
+    auto const value = (std::min)(blocks.value, runs.value);
+    if (search.deep && value != detail::block_plan::none)
+      lower = (std::max)(lower, price_bound(lengths, options, cost, {.lower = lower, .upper = value}).lower_bound());
+    if (value == detail::block_plan::none)
+      out.status = status::unknown;
+    else
+      out = make_shards(
+          lengths, runs.value < blocks.value ? detail::passes_of_runs<Index>(times, runs) : detail::passes_of_blocks<Index>(times, blocks),
+          options.ranks, options.layout);
+    out.execution = options.execution;
+    out.time = {value == detail::block_plan::none ? 0 : value, lower};
+    return out;
+  }
   if (!times.allows_all()) {
     out.status = status::infeasible;
     return out;

@@ -44,7 +44,7 @@ template <index_type Index>
   std::vector<std::vector<Index>> members(fit.groups.size());
   for (std::size_t j = 0; j < samples.size(); ++j) members[fit.group_of[j]].push_back(static_cast<Index>(times.sample[samples[j]]));
   for (auto const g : fit.widest_first()) {
-    out.widths.push_back(std::uint32_t{1} << fit.groups[g].level);
+    out.widths.push_back(static_cast<std::uint32_t>(times.width[fit.groups[g].level]));
     out.samples.push_back(members[g]);
   }
   return out;
@@ -80,7 +80,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   grouped_samples<Index> out;
   auto const tokens = std::accumulate(times.length.begin(), times.length.end(), std::int64_t{0});
   if (tokens > options.capacity * static_cast<std::int64_t>(options.ranks)) return out;
-  if (!samples.empty() && times.length[0] > options.capacity << (times.levels - 1)) return out;
+  if (!samples.empty() && !times.allows_all()) return out;
   detail::group_planner planner(times);
   auto const& fit = planner.plan(samples);
   if (fit.time < detail::degree_times::most)

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 
 /// @file
 /// @brief `price_bound`: a lower bound on the time of a batch from prices of tokens and of time, with its proof.
@@ -29,7 +30,8 @@ struct price_options {
 /// for fewer tokens, and one with more passes has less time. `price_certificate` says how prices prove it. The search halves the interval
 /// between the two known times, and looks for prices at each.
 ///
-/// The bound holds for every policy, if each sample is shared equally by 1, 2, 4, ... ranks in one pass.
+/// The bound holds for every policy, if each sample is shared equally by a group of ranks of a size that `options.sizes` allows, in one
+/// pass.
 ///
 /// @tparam R     range of integers
 /// @tparam Cost  a `degree_cost_model`
@@ -41,7 +43,7 @@ struct price_options {
 /// @post `check_prices` accepts a proof with prices
 /// @throws invalid_input if an option or a length is not positive, or the sum of all times exceeds 2^62
 /// @par Complexity
-/// O(n log n + n log ranks) for each of at most 80 times (17 where both bounds are known), and O(classes log n) for each evaluation.
+/// O(n log n + n sizes of groups) for each of at most 80 times (17 where both bounds are known), and O(classes log n) for each evaluation.
 /// @par Determinism
 /// A pure function of its arguments, in 128-bit integers.
 /// @par Source
@@ -50,8 +52,10 @@ template <length_range R, degree_cost_model Cost>
 [[nodiscard]] price_certificate price_bound(R const& lengths, sharding_options const& options, Cost const& cost,
                                             price_options const& search = {}) {
   require(search.lower >= 0 && search.upper >= 0, [] { return "lower and upper must not be negative"; });
-  auto const times = detail::times_of_degrees(lengths, options, cost);
-  if (times.length.empty() || times.length[0] > options.capacity << (times.levels - 1)) return {};
+  detail::require_valid(options);
+  auto const any = detail::takes_any_size(options, std::ranges::size(lengths));
+  auto const times = detail::times_of_degrees(lengths, options, cost, any ? detail::all_sizes(options) : detail::powers_of_two(options));
+  if (times.length.empty() || !times.allows_all()) return {};
   constexpr std::size_t most_classes = 8;  // ranks with this many passes or more are one class
   detail::price_search prices(times, most_classes, search.evaluations);
   price_certificate best;

@@ -33,6 +33,13 @@ enum class execution : std::uint8_t {
   return names[static_cast<std::size_t>(policy)];
 }
 
+/// @brief How many ranks may share a sample.
+enum class group_sizes : std::uint8_t {
+  automatic,      ///< `powers_of_two` on a power of two ranks, or with more than 2^20 pairs of a sample and a rank; otherwise `any`
+  powers_of_two,  ///< 1, 2, 4, ...: groups of `plan_shards` are aligned blocks, so there are few communicators
+  any,            ///< any number of neighbouring ranks
+};
+
 /// @brief How the ranks of a group cut a sample.
 enum class share_layout : std::uint8_t {
   contiguous,  ///< each rank holds neighbouring tokens (Ulysses: attention is split by heads)

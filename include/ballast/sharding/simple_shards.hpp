@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/sharding/detail/any_degree_times.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/homogeneous_passes.hpp>
 #include <ballast/sharding/detail/micro_batch_search.hpp>
@@ -16,6 +17,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,17 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Divides the ranks into groups of one size, the best of 1, 2, 4, ... for the batch.
+namespace detail {
+
+/// A lower bound on the time of a batch under the policy of the options, on groups of the sizes that they allow.
+template <length_range R, degree_cost_model Cost>
+[[nodiscard]] std::int64_t bound_of_sizes(R const& lengths, degree_times const& t, Cost const& cost) {
+  return takes_any_size(t.options, t.length.size()) ? any_degree_times(lengths, t.options, cost).bound() : area_bound(t);
+}
+
+}  // namespace detail
+
+/// @brief Divides the ranks into groups of one size, the best for the batch of those that `options.sizes` allows.
 ///
 /// Under `execution::lockstep`, samples go longest first to the bin of least time that has room, for as few micro-batches as hold them and
 /// the next three counts; bins of similar time are one micro-batch. Otherwise each sample goes to the group of least load, and into the
@@ -37,25 +49,26 @@ namespace ballast::inline v0_2 {
 /// @param lengths  tokens of each sample; may be empty
 /// @param options  shape of the batch
 /// @param cost     time of a sample by its length and the number of ranks that share it
-/// @return the shards; `infeasible` if a sample fits no group of a power of two, `unknown` if no size was found that holds all
-/// @post `time.lower_bound` holds for every plan by powers of two
+/// @return the shards; `infeasible` if a sample fits no group, `unknown` if no size was found that holds all
+/// @post `time.lower_bound` holds for every plan on groups that `options.sizes` allows
 /// @throws invalid_input if a length or an option is not positive, or the sum of all times exceeds 2^62
 /// @par Complexity
-/// O(log ranks) times: O(n log n + n passes of a group), and O(n ranks) under lockstep.
+/// O(log ranks) times, or O(sqrt(ranks)) where groups have any size: O(n log n + n passes of a group), and O(n ranks) under lockstep.
+/// The bound is that of `shard_bounds`.
 /// @par Determinism
 /// A pure function of its arguments; equal lengths keep their order.
 /// @par Source
 /// The choice of one degree per batch is the baseline of FlexSP (arXiv 2412.01523, section 6).
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
 [[nodiscard]] shards<Index> homogeneous_shards(R const& lengths, sharding_options const& options, Cost const& cost) {
-  auto const times = detail::times_of_degrees(lengths, options, cost);
-  auto const best = detail::best_homogeneous(times);
-  return detail::shards_of_bins<Index>(lengths, times, best);
+  auto const times = detail::times_of_sizes(lengths, options, cost);
+  return detail::shards_of_bins<Index>(lengths, times, detail::best_homogeneous(times), detail::bound_of_sizes(lengths, times, cost));
 }
 
 /// @brief Uses the same groups for every batch: as many ranks as the longest allowed sample needs.
 ///
-/// Bins are filled by tokens, first-fit decreasing, and dealt to the groups in order, one micro-batch after the other, in lockstep. This is
+/// Groups have 1, 2, 4, ... ranks or, where `options.sizes` allows it, a number that divides all, so that none is idle. Bins are filled by
+/// tokens, first-fit decreasing, and dealt to the groups in order, one micro-batch after the other, in lockstep. This is
 /// what a fixed context-parallel degree does.
 ///
 /// @tparam Index  type of the sample indices
@@ -66,7 +79,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 /// @param options  shape of the batch; `execution` is not read
 /// @param cost     time of a sample by its length and the number of ranks that share it
 /// @return the shards, in lockstep; `infeasible` if no group has room for `context` tokens, `unknown` if a bin has fewer tokens than ranks
-/// @post `time.lower_bound` holds for every plan in lockstep by powers of two
+/// @post `time.lower_bound` holds for every plan in lockstep on groups that `options.sizes` allows
 /// @throws invalid_input if a length exceeds `context`, a length or an option is not positive, or the sum of all times exceeds 2^62
 /// @par Complexity
 /// O(n log n + n bins).
@@ -75,16 +88,18 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
 [[nodiscard]] shards<Index> static_shards(R const& lengths, std::int64_t context, sharding_options options, Cost const& cost) {
   options.execution = execution::lockstep;
-  auto const times = detail::times_of_degrees(lengths, options, cost);
+  detail::require_valid(options);
+  auto const any = detail::takes_any_size(options, std::ranges::size(lengths));
+  auto const times = detail::times_of_degrees(lengths, options, cost, any ? detail::divisors(options) : detail::powers_of_two(options));
   require(context > 0, [&] { return sentence("context = ", context, " must be positive"); });
   require(times.length.empty() || times.length[0] <= context,
           [&] { return sentence(entry("lengths", times.sample[0], times.length[0]), " exceeds context = ", context); });
   std::size_t level = 0;
-  while (level < times.levels && options.capacity << level < context) ++level;
+  while (level < times.levels && times.room(level) < context) ++level;
   detail::bin_list bins;
   if (level < times.levels) bins = detail::dealt_token_bins(times, level);
   if (level == times.levels) bins.status = status::infeasible;
-  return detail::shards_of_bins<Index>(lengths, times, bins);
+  return detail::shards_of_bins<Index>(lengths, times, bins, detail::bound_of_sizes(lengths, times, cost));
 }
 
 /// @brief How far `lockstep_shards` searches.
@@ -96,7 +111,8 @@ struct lockstep_options {
 ///
 /// The time is the sum of the slowest groups of all micro-batches. Samples are dealt into micro-batches in several ways: neighbours in
 /// length together, in turn, or the longest in one micro-batch and the rest by tokens. `power_of_two_groups` plans each micro-batch, and
-/// the best of all is kept, which is never slower than the best groups of one size.
+/// the best of all is kept, which is never slower than the best groups of one size. Where `options.sizes` allows it, groups of other sizes
+/// are tried too.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -105,12 +121,13 @@ struct lockstep_options {
 /// @param options  shape of the batch; `execution` is not read
 /// @param cost     time of a sample by its length and the number of ranks that share it
 /// @param search   how far to search
-/// @return the shards, in lockstep; `infeasible` if a sample fits no group of a power of two, `unknown` if no plan was found
-/// @post all ranks have the same number of passes, those of idle ranks are empty; `time.lower_bound` holds for every plan in lockstep by
-/// powers of two
+/// @return the shards, in lockstep; `infeasible` if a sample fits no group, `unknown` if no plan was found
+/// @post all ranks have the same number of passes, those of idle ranks are empty; `time.lower_bound` holds for every plan in lockstep on
+/// groups that `options.sizes` allows
 /// @throws invalid_input if a length or an option is not positive, or the sum of all times exceeds 2^62
 /// @par Complexity
-/// O(n log n), and at most `7 counts + 2` plans of all samples, each O(n log n log ranks) times at most 17 + log2(ranks).
+/// O(n log n), and at most `7 counts + 2` plans of all samples, each O(n log n log ranks) times at most 17 + log2(ranks). With any sizes,
+/// half as many more plans on O(sqrt(ranks)) sizes in place of log2(ranks), and the bound of `shard_bounds`.
 /// @par Determinism
 /// A pure function of its arguments; equal lengths keep their order.
 /// @par Source
@@ -119,19 +136,29 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 [[nodiscard]] shards<Index> lockstep_shards(R const& lengths, sharding_options options, Cost const& cost,
                                             lockstep_options const& search = {}) {
   options.execution = execution::lockstep;
-  auto const times = detail::times_of_degrees(lengths, options, cost);
+  auto const times = detail::times_of_sizes(lengths, options, cost);
   auto const equal = detail::best_homogeneous(times);
-  if (times.length.empty() || equal.status == status::infeasible) return detail::shards_of_bins<Index>(lengths, times, equal);
-  detail::micro_batch_search micro_batches(times);
-  micro_batches.time = equal.time;
-  micro_batches.run(static_cast<std::size_t>(search.counts));
-  if (micro_batches.best.empty()) return detail::shards_of_bins<Index>(lengths, times, equal);
+  auto const lower = detail::bound_of_sizes(lengths, times, cost);
+  if (times.length.empty() || equal.status == status::infeasible) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
+  auto best = equal.time;
   pass_list<Index> list;
-  for (std::size_t m = 0; m < micro_batches.best.size(); ++m)
-    append_micro_batch(list, detail::sorted_groups<Index>(times, micro_batches.best[m], micro_batches.fits[m]), options.ranks);
+  auto const plan = [&](detail::degree_times const& by, std::uint64_t counts) {
+    detail::micro_batch_search micro_batches(by);
+    micro_batches.time = best;
+    micro_batches.run(static_cast<std::size_t>(counts));
+    if (micro_batches.best.empty()) return;
+    list = {};
+    for (std::size_t m = 0; m < micro_batches.best.size(); ++m)
+      append_micro_batch(list, detail::sorted_groups<Index>(by, micro_batches.best[m], micro_batches.fits[m]), options.ranks);
+    best = micro_batches.time;
+  };
+  auto const any = detail::takes_any_size(options, times.length.size());
+  if (any) plan(detail::times_of_degrees(lengths, options, cost), search.counts);
+  plan(times, any ? divide_up(search.counts, std::uint64_t{2}) : search.counts);
+  if (list.placements.empty()) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto out = make_shards(lengths, list, options.ranks, options.layout);
   out.execution = options.execution;
-  out.time = {micro_batches.time, detail::area_bound(times)};
+  out.time = {best, lower};
   return out;
 }
 

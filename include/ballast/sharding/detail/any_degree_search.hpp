@@ -5,6 +5,8 @@
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/any_degree_times.hpp>
 #include <ballast/sharding/detail/block_state.hpp>
+#include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/group_runs.hpp>
 #include <ballast/sharding/detail/leaf_builder.hpp>
 
 #include <algorithm>
@@ -13,28 +15,18 @@
 #include <utility>
 #include <vector>
 
-// Passes on runs of neighbouring ranks, and the search on the step time T.
+// The search on the step time T with passes on runs of neighbouring ranks, and all plans of such runs.
 
 namespace ballast::inline v0_2::detail {
-
-/// A pass on neighbouring ranks.
-struct run_pass {
-  std::uint32_t first, width;
-};
-/// Passes in the order in which they start, and the pass of each position.
-struct run_plan {
-  std::vector<run_pass> passes;
-  std::vector<std::uint32_t> pass_of;
-  std::int64_t value = block_plan::none;
-};
 
 /// Searches for a plan on any number of neighbouring ranks.
 template <degree_cost_model Cost>
 class any_degree_search {
  public:
-  /// @param powers_of_two  whether groups have 1, 2, 4, ... ranks only
-  any_degree_search(any_degree_times<Cost> const& t, std::int64_t lower, bool powers_of_two)
+  /// @param powers_of_two  whether groups have 1, 2, 4, ... ranks only @param known  value of a plan that is known
+  any_degree_search(any_degree_times<Cost> const& t, std::int64_t lower, bool powers_of_two, std::int64_t known)
       : t_(t), lower_(lower), waiting_(t.alone), leaves_(t.alone) {
+    best_.value = known;
     auto const rounds = t.allows_all(true);  // whether all samples have room on powers of two
     auto const add = [&](pass_count counts, leaf_order order, std::int64_t share) {
       for (auto const rounded : {false, true})
@@ -46,10 +38,10 @@ class any_degree_search {
     add(pass_count::by_supply, leaf_order::by_ratio, 1020);
   }
 
-  /// Constructs at most `attempts` plans, at least one, and returns the best.
-  run_plan const& run(std::int64_t attempts) {
-    if (t_.samples() == 0) best_.value = 0;
-    attempts_ = t_.samples() == 0 ? 0 : attempts;
+  /// Constructs at most `attempts` plans, and returns the best that is faster than the known one; its value is `block_plan::none` if none
+  /// is.
+  run_plan run(std::int64_t attempts) {
+    attempts_ = attempts;
     for (auto const thousandths : {1, 10, 50, 120, 250})
       if (attempts_ > 0 && meets(lower_ + lower_ / 1000 * thousandths + thousandths, thousandths == 1 ? 2 : 4)) break;
     std::int64_t low = 0;  // no plan was found at this distance from the bound
@@ -57,7 +49,8 @@ class any_degree_search {
       auto const middle = low + (best_.value - lower_ - low) / 2;
       if (!meets(lower_ + middle, rules_.size())) low = middle;
     }
-    return best_;
+    if (best_.pass_of.empty()) best_.value = block_plan::none;
+    return std::move(best_);
   }
 
  private:
@@ -196,5 +189,27 @@ class any_degree_search {
   std::vector<std::size_t> peak_;
   run_plan best_, next_;
 };
+
+/// The best plan below `best` on runs of the sizes of `t`; its value is `block_plan::none` if none is found.
+/// @param t  the samples, at least one @param deep  whether plans of more kinds are tried for large batches
+template <degree_cost_model Cost>
+[[nodiscard]] run_plan search_runs(any_degree_times<Cost> const& any, degree_times const& t, std::int64_t lower, std::int64_t best,
+                                   bool powers_of_two, std::int64_t attempts, bool deep) {
+  constexpr std::uint64_t few = 4096;  // pairs of a sample and a rank
+  run_plan plan;
+  auto const known = [&] { return (std::min)(best, plan.value); };
+  auto const keep = [&](run_plan&& next) {
+    if (next.value < known()) plan = std::move(next);
+  };
+  keep(equal_runs(t, known()));
+  if (deep || t.length.size() <= few / t.options.ranks) {
+    keep(divided_runs(t));
+    keep(one_pass_runs(t));
+    keep(fixed_runs(t, lower));
+  }
+  if (deep) keep(lockstep_runs(t, 6));
+  keep(any_degree_search(any, lower, powers_of_two, known()).run(attempts));
+  return plan;
+}
 
 }  // namespace ballast::inline v0_2::detail

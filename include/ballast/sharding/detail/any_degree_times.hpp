@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/rate_bound.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>
@@ -24,7 +25,8 @@ class any_degree_times {
   template <length_range R>
   any_degree_times(R const& lengths, sharding_options const& o, Cost const& cost)
       : alone(times_of_degrees(lengths, with_one_rank(o), cost)), cost_(cost) {
-    widest_ = static_cast<std::int64_t>(o.most_ranks_shared == 0 ? o.ranks : (std::min)(o.most_ranks_shared, o.ranks));
+    widest_ = static_cast<std::int64_t>(widest_group(o));
+    needed_ = passes_of(alone, o.execution);
     add_up();
   }
 
@@ -55,39 +57,37 @@ class any_degree_times {
     return best;
   }
   /// A lower bound on the time of any shards; 0 if a sample has room on no number of ranks.
-  [[nodiscard]] std::int64_t bound() const {
+  [[nodiscard]] std::int64_t bound() const { return samples() == 0 || !allows_all(false) ? 0 : by_rate(by_area()); }
+  /// The longest sample on the number of ranks where it takes least, in a micro-batch after the others.
+  [[nodiscard]] std::int64_t by_longest() const { return longest_ + needed_.batches * alone.options.cost_per_pass; }
+  /// The least time from `low` on within which the ranks can hold all tokens, if no token takes less than the quickest one.
+  [[nodiscard]] std::int64_t by_rate(std::int64_t low) const {
+    return bound_by_rate(alone, divide_up(alone.tokens, alone.options.capacity), low, [&](std::size_t i) { return best_[i].area; });
+  }
+  /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens.
+  [[nodiscard]] std::int64_t by_area() const {
     auto const n = samples();
-    if (n == 0 || divide_up(alone.length[0], alone.options.capacity) > widest_) return 0;
     auto const fixed = alone.options.cost_per_pass, ranks = static_cast<std::int64_t>(alone.options.ranks);
-    auto const passes = (std::max)(divide_up(alone.tokens, alone.options.capacity), ranks);
+    auto const of_rank = needed_.batches * fixed, passes = needed_.all;
     std::int64_t others = 0;  // least rank-time of the samples that take it within the bound so far
     for (auto const& s : best_) others += s.area;
     auto const with_passes = [&](std::int64_t area) { return divide_up(area + (passes - ranks) * fixed, ranks) + fixed; };
-    auto const low = (std::max)(longest_ + fixed, with_passes(others));
+    auto const low = (std::max)(by_longest(), with_passes(others));
     std::vector<choices> long_ones;
     for (std::size_t i = 0; i < n; ++i)
-      if (best_[i].time > low - fixed) {
+      if (best_[i].time > low - of_rank) {
         long_ones.push_back(choices_of(i));
         others -= best_[i].area;
       }
     auto const fits = [&](std::int64_t time) {
       auto sum = others;
       for (auto const& s : long_ones) {
-        auto const slower = std::upper_bound(s.begin(), s.end(), time - fixed, [](auto t, area_and_time const& c) { return t < c.time; });
+        auto const slower = std::upper_bound(s.begin(), s.end(), time - of_rank, [](auto t, area_and_time const& c) { return t < c.time; });
         sum += std::prev(slower)->area;
       }
       return with_passes(sum) <= time;
     };
-    auto high = low, reject = low - 1;  // times up to `reject` are too short
-    for (std::int64_t step = 1; !fits(high); step *= 2) {
-      reject = high;
-      high += step;
-    }
-    while (high - reject > 1) {
-      auto const middle = reject + (high - reject) / 2;
-      (fits(middle) ? high : reject) = middle;
-    }
-    return high;
+    return least_fitting(low, fits);
   }
 
  private:
@@ -140,6 +140,7 @@ class any_degree_times {
 
   Cost const& cost_;
   std::int64_t widest_ = 1, longest_ = 0;
+  needed_passes needed_{};
   std::vector<area_and_time> best_;  // of each position: its least rank-time over all numbers of ranks
 };
 

@@ -11,18 +11,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <ranges>
 #include <span>
+#include <utility>
 #include <vector>
 
-// The times of a batch on 1, 2, 4, ... ranks, samples in descending order of length, and bounds from them.
+// The times of a batch on groups of several sizes, samples in descending order of length, and bounds from them.
 
 namespace ballast::inline v0_2::detail {
 
-/// Lengths in descending order, and the time of each sample on 1, 2, 4, ... ranks.
+/// Lengths in descending order, and the time of each sample on groups of 1, 2, 4, ... ranks or of other sizes: the levels.
 struct degree_times {
   static constexpr std::int64_t most = std::int64_t{1} << 62;
   sharding_options options;
-  std::size_t levels = 0;            // groups have 1, 2, ..., 2^(levels - 1) ranks
+  std::size_t levels = 0;            // numbers of ranks that groups may have
+  std::vector<std::int64_t> width;   // ranks of a group of each level, ascending from 1 on
   std::vector<std::size_t> sample;   // index of the sample at each position; equal lengths keep their order
   std::vector<std::int64_t> length;  // at each position
   std::vector<std::int64_t> time;    // of each position, level after level
@@ -31,13 +34,17 @@ struct degree_times {
   bool monotone = true;              // whether no sample takes less rank-time on more ranks, nor less time than a shorter one
 
   [[nodiscard]] std::int64_t at(std::size_t i, std::size_t level) const { return time[i * levels + level]; }
-  [[nodiscard]] std::int64_t area(std::size_t i, std::size_t level) const { return at(i, level) << level; }
-  /// Whether a group of the level may hold the sample: it has room, and no rank is left without a token.
-  [[nodiscard]] bool allows(std::size_t i, std::size_t level) const {
-    return length[i] <= options.capacity << level && length[i] >= std::int64_t{1} << level;
+  [[nodiscard]] std::int64_t area(std::size_t i, std::size_t level) const { return at(i, level) * width[level]; }
+  /// Tokens of a pass of a group.
+  [[nodiscard]] std::int64_t room(std::size_t level) const { return options.capacity * width[level]; }
+  /// Groups of the level beside each other.
+  [[nodiscard]] std::size_t groups_of(std::size_t level) const {
+    return static_cast<std::size_t>(options.ranks / static_cast<std::uint64_t>(width[level]));
   }
-  /// Whether the longest sample has room on some block.
-  [[nodiscard]] bool allows_all() const { return length.empty() || length[0] <= options.capacity << (levels - 1); }
+  /// Whether a group of the level may hold the sample: it has room, and no rank is left without a token.
+  [[nodiscard]] bool allows(std::size_t i, std::size_t level) const { return length[i] <= room(level) && length[i] >= width[level]; }
+  /// Whether the longest sample has room on some group.
+  [[nodiscard]] bool allows_all() const { return length.empty() || length[0] <= room(levels - 1); }
   /// The level of least area on which the sample takes at most `longest`; `levels` if there is none.
   [[nodiscard]] std::size_t cheapest(std::size_t i, std::int64_t longest) const {
     auto best = levels;
@@ -50,10 +57,10 @@ struct degree_times {
   std::int64_t fill_row(std::size_t i, Cost const& cost) {
     std::int64_t largest = 0;
     for (std::size_t l = 0; l < levels; ++l) {
-      auto const value = sample_time(cost, sample[i], length[i], std::uint64_t{1} << l);
-      require(value < most >> l, [&] { return sum_too_large(sample[i], length[i]); });
-      monotone = monotone && value << l >= largest;
-      largest = (std::max)(largest, value << l);
+      auto const value = sample_time(cost, sample[i], length[i], static_cast<std::uint64_t>(width[l]));
+      require(value <= (most - 1) / width[l], [&] { return sum_too_large(sample[i], length[i]); });
+      monotone = monotone && value * width[l] >= largest;
+      largest = (std::max)(largest, value * width[l]);
       time[i * levels + l] = value;
     }
     return largest;
@@ -67,20 +74,46 @@ struct degree_times {
   }
 };
 
+/// 1, 2, 4, ... ranks, as many as may share a sample.
+[[nodiscard]] inline std::vector<std::int64_t> powers_of_two(sharding_options const& o) {
+  std::vector<std::int64_t> out;
+  for (std::uint64_t w = 1; w <= widest_group(o); w *= 2) out.push_back(static_cast<std::int64_t>(w));
+  return out;
+}
+/// Sizes of groups that are tried where they may be any: those up to 16, and the largest of which a number of groups has room.
+[[nodiscard]] inline std::vector<std::int64_t> tried_sizes(sharding_options const& o) {
+  std::vector<std::int64_t> out;
+  for (std::uint64_t w = 1; w <= widest_group(o); ++w)
+    if (w <= 16 || w == widest_group(o) || o.ranks / w > o.ranks / (w + 1)) out.push_back(static_cast<std::int64_t>(w));
+  return out;
+}
+/// Those that divide all ranks.
+[[nodiscard]] inline std::vector<std::int64_t> divisors(sharding_options const& o) {
+  std::vector<std::int64_t> out;
+  for (std::uint64_t w = 1; w <= widest_group(o); ++w)
+    if (o.ranks % w == 0) out.push_back(static_cast<std::int64_t>(w));
+  return out;
+}
+/// All sizes of groups.
+[[nodiscard]] inline std::vector<std::int64_t> all_sizes(sharding_options const& o) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(widest_group(o)));
+  std::iota(out.begin(), out.end(), std::int64_t{1});
+  return out;
+}
+
 /// Sorts the samples and computes their times. Throws unless the rank-times of all samples, and the fixed times of passes, are below 2^62
 /// together.
 template <length_range R, degree_cost_model Cost>
-[[nodiscard]] degree_times times_of_degrees(R const& lengths, sharding_options const& o, Cost const& cost) {
-  require_valid(o);
+[[nodiscard]] degree_times times_of_degrees(R const& lengths, sharding_options const& o, Cost const& cost,
+                                            std::vector<std::int64_t> widths) {
   auto const tokens = extent_of(lengths).tokens;
   auto const read = read_by_position(lengths);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  auto const widest = o.most_ranks_shared == 0 ? o.ranks : (std::min)(o.most_ranks_shared, o.ranks);
   degree_times out;
   out.options = o;
   out.tokens = tokens;
-  while (std::uint64_t{1} << out.levels <= widest) ++out.levels;
-  auto const levels = out.levels;
+  out.width = std::move(widths);
+  auto const levels = out.levels = out.width.size();
   std::vector<keyed_item<std::uint64_t>> order(n), scratch;
   for (std::size_t i = 0; i < n; ++i) order[i] = {static_cast<std::int64_t>(read[i]), i};
   sort_largest_first(order, scratch);
@@ -110,6 +143,19 @@ template <length_range R, degree_cost_model Cost>
   return out;
 }
 
+/// The same for groups of 1, 2, 4, ... ranks.
+template <length_range R, degree_cost_model Cost>
+[[nodiscard]] degree_times times_of_degrees(R const& lengths, sharding_options const& o, Cost const& cost) {
+  require_valid(o);
+  return times_of_degrees(lengths, o, cost, powers_of_two(o));
+}
+/// The same for groups of the sizes that a planner tries.
+template <length_range R, degree_cost_model Cost>
+[[nodiscard]] degree_times times_of_sizes(R const& lengths, sharding_options const& o, Cost const& cost) {
+  require_valid(o);
+  return times_of_degrees(lengths, o, cost, takes_any_size(o, std::ranges::size(lengths)) ? tried_sizes(o) : powers_of_two(o));
+}
+
 /// The positions of all samples.
 [[nodiscard]] inline std::vector<std::size_t> all_positions(degree_times const& t) {
   std::vector<std::size_t> samples(t.length.size());
@@ -117,15 +163,14 @@ template <length_range R, degree_cost_model Cost>
   return samples;
 }
 
-/// A time, beside the fixed time of passes, that all plans by powers of two take: of the longest sample, and of all rank-times and
+/// A time, beside the fixed time of passes, that all plans on groups of these sizes take: of the longest sample, and of all rank-times and
 /// `extra` rank-time against all ranks. `degree_times::most` if a sample fits no group.
 [[nodiscard]] inline std::int64_t least_time(degree_times const& t, std::span<std::size_t const> samples, std::int64_t extra = 0) {
-  auto const capacity = t.options.capacity;
   std::int64_t longest = 0;
   for (auto const i : samples) {
     auto fastest = degree_times::most;
     for (std::size_t l = 0; l < t.levels; ++l)
-      if (t.length[i] <= capacity << l) fastest = (std::min)(fastest, t.at(i, l));
+      if (t.length[i] <= t.room(l)) fastest = (std::min)(fastest, t.at(i, l));
     longest = (std::max)(longest, fastest);
   }
   if (longest == degree_times::most) return longest;
@@ -134,7 +179,7 @@ template <length_range R, degree_cost_model Cost>
     for (auto const i : samples) {
       auto area = degree_times::most;
       for (std::size_t l = 0; l < t.levels; ++l)
-        if (t.length[i] <= capacity << l && t.at(i, l) <= time) area = (std::min)(area, t.area(i, l));
+        if (t.length[i] <= t.room(l) && t.at(i, l) <= time) area = (std::min)(area, t.area(i, l));
       sum += area;
     }
     return divide_up(sum, static_cast<std::int64_t>(t.options.ranks)) <= time;
@@ -154,7 +199,7 @@ template <length_range R, degree_cost_model Cost>
   return low;
 }
 
-/// A lower bound on the time of a batch under the policy of its options, by powers of two.
+/// A lower bound on the time of a batch under the policy of its options, on groups of these sizes.
 [[nodiscard]] inline std::int64_t area_bound(degree_times const& t) {
   if (t.length.empty()) return 0;
   auto const& o = t.options;

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-// One micro-batch in which every rank belongs to at most one group, of 1, 2, 4, ... ranks: groups are bins with two resources, tokens and
-// time. Samples are named by their position in descending order of length.
+// One micro-batch in which every rank belongs to at most one group, of 1, 2, 4, ... ranks or of other sizes: groups are bins with two
+// resources, tokens and time. Samples are named by their position in descending order of length.
 
 namespace ballast::inline v0_2::detail {
 
@@ -30,7 +30,7 @@ struct queued_bin {
 /// Fills `count` bins of one level: each sample to the bin of least time that has room. Returns whether all fit.
 inline bool fill_equal_bins(degree_times const& t, std::span<std::size_t const> samples, std::size_t level, std::size_t count,
                             std::vector<sample_bin>& bins, std::vector<std::size_t>& bin_of, std::vector<queued_bin>& queue) {
-  auto const room = t.options.capacity << level;
+  auto const room = t.room(level);
   bins.assign(count, {level, 0, 0});
   bin_of.resize(samples.size());
   queue.clear();
@@ -94,7 +94,7 @@ class group_planner {
     return best_;
   }
 
-  /// No groups of powers of two take less for these samples in one pass each.
+  /// No groups of these sizes take less for these samples in one pass each.
   [[nodiscard]] std::int64_t bound(std::span<std::size_t const> samples) const {
     return samples.empty() ? 0 : least_time(*t_, samples) + t_->options.cost_per_pass;
   }
@@ -106,7 +106,7 @@ class group_planner {
     if (now_.time < best_.time) std::swap(now_, best_);
   }
 
-  /// The slowest group gets as many more ranks as it has, while that many are idle and it takes less. Sets the time of the plan.
+  /// The slowest group gets the ranks of the next size, while that many are idle and it takes less. Sets the time of the plan.
   void widen(std::span<std::size_t const> samples) {
     auto const& o = t_->options;
     for (;;) {
@@ -115,35 +115,35 @@ class group_planner {
         if (now_.groups[g].time > now_.groups[slowest].time) slowest = g;
       auto& group = now_.groups[slowest];
       now_.time = group.time + o.cost_per_pass;
-      auto const width = std::uint64_t{1} << group.level;
-      if (now_.ranks + width > o.ranks || group.level + 1 == t_->levels || group.tokens < static_cast<std::int64_t>(2 * width)) return;
+      if (group.level + 1 == t_->levels) return;
+      auto const width = t_->width[group.level + 1], more = width - t_->width[group.level];
+      if (now_.ranks + static_cast<std::uint64_t>(more) > o.ranks || group.tokens < width) return;
       std::int64_t wider = 0;
       for (std::size_t j = 0; j < samples.size(); ++j)
         if (now_.group_of[j] == slowest) wider += t_->at(samples[j], group.level + 1);
       if (wider >= group.time) return;
       group.time = wider;
       ++group.level;
-      now_.ranks += width;
+      now_.ranks += static_cast<std::uint64_t>(more);
     }
   }
 
   /// Groups of equal numbers of ranks: each sample to the group of least time that has room.
   bool equal_groups(std::span<std::size_t const> samples, std::size_t level) {
     now_.clear(samples.size());
-    auto const count = static_cast<std::size_t>(t_->options.ranks >> level);
-    if (!fill_equal_bins(*t_, samples, level, count, now_.groups, now_.group_of, open_[level])) return false;
+    if (!fill_equal_bins(*t_, samples, level, t_->groups_of(level), now_.groups, now_.group_of, open_[level])) return false;
     // Groups without samples are dropped. Costs of zero can leave them in the middle.
     std::vector<std::size_t> number(now_.groups.size());
     std::size_t kept = 0;
     for (std::size_t g = 0; g < now_.groups.size(); ++g) {
       number[g] = kept;
       if (now_.groups[g].tokens == 0) continue;
-      if (now_.groups[g].tokens < std::int64_t{1} << level) return false;
+      if (now_.groups[g].tokens < t_->width[level]) return false;
       now_.groups[kept++] = now_.groups[g];
     }
     now_.groups.resize(kept);
     for (auto& g : now_.group_of) g = number[g];
-    now_.ranks = static_cast<std::uint64_t>(kept) << level;
+    now_.ranks = kept * static_cast<std::uint64_t>(t_->width[level]);
     return true;
   }
 
@@ -164,14 +164,15 @@ class group_planner {
         if (best < t_->levels && t_->area(i, l) >= t_->area(i, best)) continue;
         auto const& queue = open_[l];
         auto at = static_cast<std::size_t>(std::lower_bound(queue.begin(), queue.end(), queued_bin{t_->at(i, l), 0}) - queue.begin());
-        while (at < queue.size() && now_.groups[queue[at].bin].tokens + t_->length[i] > o.capacity << l) ++at;
+        while (at < queue.size() && now_.groups[queue[at].bin].tokens + t_->length[i] > t_->room(l)) ++at;
         if (at == queue.size()) continue;
         best = l;
         place = at;
       }
       if (best == t_->levels) {
-        if (now_.ranks + (std::uint64_t{1} << level) > o.ranks) return false;
-        now_.ranks += std::uint64_t{1} << level;
+        auto const width = static_cast<std::uint64_t>(t_->width[level]);
+        if (now_.ranks + width > o.ranks) return false;
+        now_.ranks += width;
         now_.groups.push_back({level, 0, 0});
         best = level;
         place = open_[level].size();
@@ -183,7 +184,7 @@ class group_planner {
       now_.groups[g].time += t_->at(i, best);
       auto const at = queue.begin() + static_cast<std::ptrdiff_t>(place);
       at->time -= t_->at(i, best);
-      if (now_.groups[g].tokens + shortest > o.capacity << best)
+      if (now_.groups[g].tokens + shortest > t_->room(best))
         queue.erase(at);
       else
         std::rotate(std::lower_bound(queue.begin(), at, *at), at, at + 1);

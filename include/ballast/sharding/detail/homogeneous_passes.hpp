@@ -20,7 +20,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Bins on blocks of 2^level neighbouring ranks; a block runs its bins in their order.
+/// Bins on groups of neighbouring ranks, all of one size; a group runs its bins in their order.
 struct bin_list {
   ballast::status status = status::unknown;
   std::int64_t time = degree_times::most;
@@ -30,8 +30,8 @@ struct bin_list {
 };
 
 /// Whether every rank of every bin has a token.
-[[nodiscard]] inline bool all_ranks_used(std::vector<sample_bin> const& bins) {
-  return std::all_of(bins.begin(), bins.end(), [](sample_bin const& b) { return b.tokens == 0 || b.tokens >= std::int64_t{1} << b.level; });
+[[nodiscard]] inline bool all_ranks_used(degree_times const& t, std::vector<sample_bin> const& bins) {
+  return std::all_of(bins.begin(), bins.end(), [&](sample_bin const& b) { return b.tokens == 0 || b.tokens >= t.width[b.level]; });
 }
 
 /// The sum over micro-batches of the slowest bin, where each `blocks` bins behind each other are a micro-batch.
@@ -49,10 +49,10 @@ struct bin_list {
 /// Micro-batches of bins of least load on one level, for up to four counts that hold all samples.
 [[nodiscard]] inline bin_list lockstep_bins(degree_times const& t, std::size_t level) {
   auto const& o = t.options;
-  auto const blocks = static_cast<std::size_t>(o.ranks >> level);
+  auto const blocks = t.groups_of(level);
   auto const tokens = std::accumulate(t.length.begin(), t.length.end(), std::int64_t{0});
   auto const samples = all_positions(t);
-  auto const room = (o.capacity << level) * static_cast<std::int64_t>(blocks);
+  auto const room = t.room(level) * static_cast<std::int64_t>(blocks);
   bin_list best;
   std::vector<sample_bin> bins;
   std::vector<std::size_t> bin_of, rank;
@@ -61,7 +61,7 @@ struct bin_list {
   for (std::size_t count = fewest, found = 0; count < fewest + 8 && found < 4 && count <= samples.size(); ++count) {
     if (!fill_equal_bins(t, samples, level, count * blocks, bins, bin_of, queue)) continue;
     ++found;
-    if (!all_ranks_used(bins)) continue;
+    if (!all_ranks_used(t, bins)) continue;
     auto const order = order_by<std::size_t>(bins.size(), [&](std::size_t b) { return -bins[b].time; });
     std::vector<sample_bin> sorted(bins.size());
     rank.resize(bins.size());
@@ -81,8 +81,8 @@ struct bin_list {
 /// Each sample to the block of least load, and into its earliest bin with room.
 [[nodiscard]] inline bin_list least_loaded_blocks(degree_times const& t, std::size_t level) {
   auto const& o = t.options;
-  auto const blocks = static_cast<std::size_t>(o.ranks >> level);
-  auto const room = o.capacity << level;
+  auto const blocks = t.groups_of(level);
+  auto const room = t.room(level);
   auto const shortest = t.length.empty() ? 0 : t.length.back();
   bin_list out{status::feasible, 0, level, std::vector<std::size_t>(t.length.size()), {}};
   std::vector<sample_bin> bins;
@@ -110,13 +110,13 @@ struct bin_list {
     out.time = (std::max)(out.time, load);
     std::push_heap(heap.begin(), heap.end(), later);
   }
-  return all_ranks_used(bins) ? out : bin_list{};
+  return all_ranks_used(t, bins) ? out : bin_list{};
 }
 
 /// Bins by tokens, first-fit decreasing, dealt to the blocks in order.
 [[nodiscard]] inline bin_list dealt_token_bins(degree_times const& t, std::size_t level) {
-  auto const room = t.options.capacity << level;
-  auto const blocks = static_cast<std::size_t>(t.options.ranks >> level);
+  auto const room = t.room(level);
+  auto const blocks = t.groups_of(level);
   bin_list out{status::feasible, 0, level, std::vector<std::size_t>(t.length.size()), {}};
   std::vector<sample_bin> bins;
   for (std::size_t i = 0; i < t.length.size(); ++i) {
@@ -131,7 +131,7 @@ struct bin_list {
     out.bin_of[i] = b;
   }
   out.time = lockstep_time(bins, blocks, t.options.cost_per_pass);
-  return all_ranks_used(bins) ? out : bin_list{};
+  return all_ranks_used(t, bins) ? out : bin_list{};
 }
 
 /// The best level for the policy of the options.
@@ -139,11 +139,11 @@ struct bin_list {
   bin_list best;
   if (t.length.empty()) return {status::feasible, 0, 0, {}, {}};
   for (std::size_t level = 0; level < t.levels; ++level) {
-    if (t.length[0] > t.options.capacity << level) continue;
+    if (t.length[0] > t.room(level)) continue;
     auto bins = t.options.execution == execution::lockstep ? lockstep_bins(t, level) : least_loaded_blocks(t, level);
     if (bins.status == status::feasible && bins.time < best.time) best = std::move(bins);
   }
-  if (best.status != status::feasible && t.length[0] > t.options.capacity << (t.levels - 1)) best.status = status::infeasible;
+  if (best.status != status::feasible && !t.allows_all()) best.status = status::infeasible;
   return best;
 }
 
@@ -151,8 +151,8 @@ struct bin_list {
 template <index_type Index>
 [[nodiscard]] pass_list<Index> passes_of_bins(degree_times const& t, bin_list const& bins) {
   pass_list<Index> out;
-  auto const width = std::size_t{1} << bins.level;
-  auto const ranks = static_cast<std::size_t>(t.options.ranks), blocks = ranks >> bins.level;
+  auto const width = static_cast<std::size_t>(t.width[bins.level]), ranks = static_cast<std::size_t>(t.options.ranks);
+  auto const blocks = t.groups_of(bins.level);
   std::vector<std::uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), std::uint32_t{0});
   for (auto const b : bins.block_of) out.ranks.push_back(std::span(all).subspan(b * width, width));
@@ -166,9 +166,9 @@ template <index_type Index>
   return out;
 }
 
-/// The shards of the bins, with bounds for the policy of the options.
+/// The shards of the bins, with a lower bound for the policy of the options.
 template <index_type Index, length_range R>
-[[nodiscard]] shards<Index> shards_of_bins(R const& lengths, degree_times const& t, bin_list const& bins) {
+[[nodiscard]] shards<Index> shards_of_bins(R const& lengths, degree_times const& t, bin_list const& bins, std::int64_t lower) {
   shards<Index> out;
   if (bins.status == status::feasible) {
     out = make_shards(lengths, passes_of_bins<Index>(t, bins), t.options.ranks, t.options.layout);
@@ -176,7 +176,7 @@ template <index_type Index, length_range R>
   }
   out.status = bins.status;
   out.execution = t.options.execution;
-  if (bins.status != status::infeasible) out.time.lower_bound = area_bound(t);
+  if (bins.status != status::infeasible) out.time.lower_bound = lower;
   return out;
 }
 

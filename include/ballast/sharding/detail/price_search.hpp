@@ -61,7 +61,7 @@ class price_search {
     for (std::size_t i = 0; i < n; ++i) {
       std::int64_t least = -1;
       for (std::size_t l = 0; l < t_->levels; ++l)
-        if (t_->length[i] <= o.capacity << l && t_->at(i, l) <= time - o.cost_per_pass && (least < 0 || t_->area(i, l) < least))
+        if (t_->length[i] <= t_->room(l) && t_->at(i, l) <= time - o.cost_per_pass && (least < 0 || t_->area(i, l) < least))
           least = t_->area(i, l);
       if (least < 0) return false;
       area[i] = least;
