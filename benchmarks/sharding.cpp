@@ -3,9 +3,11 @@
 // first. Sets are generators of `ballast generate` and traces, models and constants those of long_batches.hpp; five batches of each set,
 // two of more than 512 samples. Google Benchmark's counters are geometric means over the sets and the worst set, in percent: `gap` to the
 // plan's own lower bound, `over` to the bound by area and longest sample, which is the same for all planners. Tables of the gaps by set,
-// and of targets, follow. Arguments of a name: samples, ranks.
+// and of targets, follow. Arguments of a name: samples, ranks. With --counts (some numbers of GPUs), --counts=7, --counts=5-14 or
+// --counts=all (1 to 128), small batches on those numbers instead; with --batches, those of BALLAST_TRACES: sharding_counts.hpp.
 #include "long_batches.hpp"
 #include "planning/distributions.hpp"
+#include "sharding_counts.hpp"
 
 #include <ballast/sharding.hpp>
 
@@ -268,6 +270,10 @@ void print_slower(planner theirs, execution policy, char const* name) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string_view const first = argc > 1 ? argv[1] : "";
+  if (first == "--batches") return sharding_counts::print_batches() ? 0 : 1;
+  if (first.starts_with("--counts"))
+    return sharding_counts::print_counts(std::string(first.substr((std::min)(first.size(), std::string_view("--counts=").size())))) ? 0 : 1;
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   for (auto const& s : settings())

@@ -93,7 +93,7 @@ template <class = when_called>
   auto const keep = [&](run_plan const& runs) {
     if (runs.value < plan.value) plan = blocks_of(runs);
   };
-  keep(equal_runs(t, plan.value));
+  keep(equal_runs(t, plan.value, false));
   if (n <= few || search.deep) keep(one_pass_runs(t));
   if (search.deep) {
     keep(lockstep_runs(t, lockstep_counts(search)));

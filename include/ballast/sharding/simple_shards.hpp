@@ -62,7 +62,8 @@ template <length_range R, degree_cost_model Cost>
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
 [[nodiscard]] shards<Index> homogeneous_shards(R const& lengths, sharding_options const& options, Cost const& cost) {
   auto const times = detail::times_of_sizes(lengths, options, cost);
-  return detail::shards_of_bins<Index>(lengths, times, detail::best_homogeneous(times), detail::bound_of_sizes(lengths, times, cost));
+  auto const best = detail::best_homogeneous(times, detail::takes_any_size(options, times.length.size()));
+  return detail::shards_of_bins<Index>(lengths, times, best, detail::bound_of_sizes(lengths, times, cost));
 }
 
 /// @brief Uses the same groups for every batch: as many ranks as the longest allowed sample needs.
@@ -137,7 +138,8 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
                                             lockstep_options const& search = {}) {
   options.execution = execution::lockstep;
   auto const times = detail::times_of_sizes(lengths, options, cost);
-  auto const equal = detail::best_homogeneous(times);
+  auto const any = detail::takes_any_size(options, times.length.size());
+  auto const equal = detail::best_homogeneous(times, any);
   auto const lower = detail::bound_of_sizes(lengths, times, cost);
   if (times.length.empty() || equal.status == status::infeasible) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto best = equal.time;
@@ -152,7 +154,6 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
       append_micro_batch(list, detail::sorted_groups<Index>(by, micro_batches.best[m], micro_batches.fits[m]), options.ranks);
     best = micro_batches.time;
   };
-  auto const any = detail::takes_any_size(options, times.length.size());
   if (any) plan(detail::times_of_degrees(lengths, options, cost), search.counts);
   plan(times, any ? divide_up(search.counts, std::uint64_t{2}) : search.counts);
   if (list.placements.empty()) return detail::shards_of_bins<Index>(lengths, times, equal, lower);

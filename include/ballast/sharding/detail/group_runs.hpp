@@ -80,7 +80,8 @@ inline void settle(run_plan& plan, degree_times const& t) {
 }
 
 /// The best plan of one size for all samples, each on the group of least load, if one can be faster than `best`.
-[[nodiscard]] inline run_plan equal_runs(degree_times const& t, std::int64_t best) {
+/// @param by_tokens  whether bins by tokens are tried, too
+[[nodiscard]] inline run_plan equal_runs(degree_times const& t, std::int64_t best, bool by_tokens) {
   run_plan plan;
   auto const n = t.length.size();
   for (std::size_t l = 0; l < t.levels; ++l) {
@@ -88,7 +89,9 @@ inline void settle(run_plan& plan, degree_times const& t) {
     std::int64_t time = divide_up(t.tokens, t.room(l)) * t.options.cost_per_pass;
     for (std::size_t i = 0; i < n; ++i) time += t.at(i, l);
     if (divide_up(time, static_cast<std::int64_t>(t.groups_of(l))) >= (std::min)(best, plan.value)) continue;
-    auto const bins = least_loaded_blocks(t, l);
+    auto bins = least_loaded_blocks(t, l);
+    if (by_tokens)
+      if (auto other = balanced_token_bins(t, l); other.status == status::feasible && other.time < bins.time) bins = std::move(other);
     if (bins.status != status::feasible || bins.time >= plan.value) continue;
     plan = {.passes = {}, .pass_of = {bins.bin_of.begin(), bins.bin_of.end()}, .value = bins.time};
     auto const width = static_cast<std::uint32_t>(t.width[l]);

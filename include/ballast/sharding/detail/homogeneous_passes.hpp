@@ -134,13 +134,46 @@ struct bin_list {
   return all_ranks_used(t, bins) ? out : bin_list{};
 }
 
-/// The best level for the policy of the options.
-[[nodiscard]] inline bin_list best_homogeneous(degree_times const& t) {
+/// The same bins: under lockstep, those of similar time are a micro-batch; otherwise each, the longest lasting first, is on the block of
+/// least load. Many blocks are not tried.
+[[nodiscard]] inline bin_list balanced_token_bins(degree_times const& t, std::size_t level) {
+  constexpr std::size_t most_blocks = 16, most_samples = 1024;
+  auto const blocks = t.groups_of(level);
+  if (blocks > most_blocks || t.length.size() > most_samples) return {};
+  auto out = dealt_token_bins(t, level);
+  if (out.status != status::feasible) return out;
+  std::vector<std::int64_t> time(out.block_of.size(), t.options.cost_per_pass), load(blocks, 0);
+  for (std::size_t i = 0; i < t.length.size(); ++i) time[out.bin_of[i]] += t.at(i, level);
+  auto const order = order_by<std::size_t>(time.size(), [&](std::size_t b) { return -time[b]; });
+  if (t.options.execution != execution::lockstep) {
+    for (auto const b : order) {
+      auto const least = std::min_element(load.begin(), load.end());
+      *least += time[b];
+      out.block_of[b] = static_cast<std::size_t>(least - load.begin());
+    }
+    out.time = *std::max_element(load.begin(), load.end());
+    return out;
+  }
+  std::vector<std::size_t> rank(order.size());
+  out.time = 0;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    rank[order[k]] = k;
+    if (k % blocks == 0) out.time += time[order[k]];
+  }
+  for (auto& b : out.bin_of) b = rank[b];
+  return out;
+}
+
+/// The best level for the policy of the options. @param by_tokens  whether bins by tokens are tried, too
+[[nodiscard]] inline bin_list best_homogeneous(degree_times const& t, bool by_tokens) {
   bin_list best;
   if (t.length.empty()) return {status::feasible, 0, 0, {}, {}};
   for (std::size_t level = 0; level < t.levels; ++level) {
     if (t.length[0] > t.room(level)) continue;
     auto bins = t.options.execution == execution::lockstep ? lockstep_bins(t, level) : least_loaded_blocks(t, level);
+    if (bins.status == status::feasible && bins.time < best.time) best = std::move(bins);
+    if (!by_tokens) continue;
+    bins = balanced_token_bins(t, level);
     if (bins.status == status::feasible && bins.time < best.time) best = std::move(bins);
   }
   if (best.status != status::feasible && !t.allows_all()) best.status = status::infeasible;
