@@ -153,8 +153,9 @@ std::int64_t batch_bounds::operator()(std::span<std::int64_t const> lengths, sam
     return bound = ballast::divide_up(work + ballast::divide_up(tokens, o.capacity) * o.cost_per_pass, ranks) -
                    static_cast<std::int64_t>(sorted.size());  // each sample was rounded up
   }
-  if (division == sample_division::any) o.sizes = ballast::group_sizes::any;
-  if (o.sizes == ballast::group_sizes::any && sorted.size() > most_pairs / o.ranks) return bound = least_time(sorted, o, on_.cost);
+  if (division == sample_division::any || (division == sample_division::any_size && sorted.size() > most_pairs / o.ranks))
+    return bound = least_time(sorted, o, on_.cost);
+  if (division == sample_division::any_size) o.sizes = ballast::group_sizes::any;
   bound = shard_bounds(sorted, o, on_.cost).lower();
   if (sorted.size() > few_samples) return bound;
   auto const plan = plan_shards(sorted, o, on_.cost);

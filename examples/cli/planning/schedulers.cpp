@@ -462,7 +462,7 @@ std::span<scheduler const> schedulers() {
        each_batch<planned<execution::lockstep>>},
       {"ballast-pure", "plan_shards, whole samples apart from shared ones", "none", powers_of_two,
        each_batch<planned<execution::independent>>},
-      {"ballast-any", "plan_shards, groups of any number of GPUs", "none", any,
+      {"ballast-any", "plan_shards, groups of any number of GPUs", "none", any_size,
        each_batch<planned<execution::mixed, ballast::group_sizes::any>>},
       {"ballast", "plan_shards, whole samples beside shared ones", "none", powers_of_two, each_batch<planned<execution::mixed>>},
   };

@@ -51,6 +51,7 @@ struct epoch_step {
 enum class sample_division : std::uint8_t {
   powers_of_two,  ///< 1, 2, 4, ... GPUs share a sample equally, or any number where the GPUs are no power of two
   any,            ///< any number of GPUs share a sample equally
+  any_size,       ///< the same, by the tighter bound of the planner of this library
   apart,          ///< any part of a sample may be on any GPU and in any pass, and exchanges are hidden
 };
 

@@ -74,8 +74,8 @@ template <class = when_called>
 /// The parts are those of `modelled_level_time` and `layer_exchanges`. `linear` and `square` are the FLOPs of a token and of half a squared
 /// token (a causal sample of n tokens has n (n + 1) / 2 pairs), three times for forward and backward pass, four times in layers that are
 /// recomputed, at a share of the peak. Layers with a window count as linear. `exchange` has an entry for 1, 2, 4, ... ranks, the last for
-/// `o.ranks`: the time in which each rank exchanges what a full pass needs, latencies included, divided by all tokens of the pass. Except
-/// with Ulysses, groups of up to 128 ranks each have an entry in `exchange_by_ranks`. All are picoseconds, rounded up.
+/// `o.ranks`: the time in which each rank exchanges what a full pass needs, latencies included, divided by all tokens of the pass. Where
+/// `o.ranks` is no power of two, groups of up to 128 ranks each have an entry in `exchange_by_ranks`. All are picoseconds, rounded up.
 ///
 /// A sample's share of gathered parameters is not in it: under ZeRO-3, take `modelled_level_time(...).per_pack / 1000` as
 /// `sharding_options::cost_per_pass`. Nor are layers for multi-token prediction in `exchange`.
@@ -110,8 +110,8 @@ template <class = when_called>
   degree_cost cost{.linear = compute.per_token, .square = compute.per_square};
   auto const exchange = [&](std::int64_t ranks) { return divide_up(detail::context_time(model, over, o, ranks), o.tokens * ranks); };
   for (std::int64_t ranks = 1; ranks < 2 * o.ranks; ranks *= 2) cost.exchange.push_back(exchange((std::min)(ranks, o.ranks)));
-  constexpr std::int64_t most = 128;          // groups with a price of their own
-  if (o.method != context_exchange::ulysses)  // whose groups divide the heads
+  constexpr std::int64_t most = 128;  // groups with a price of their own
+  if (!std::has_single_bit(static_cast<std::uint64_t>(o.ranks)))
     for (std::int64_t ranks = 1; ranks <= (std::min)(o.ranks, most); ++ranks) cost.exchange_by_ranks.push_back(exchange(ranks));
   return cost;
 }
