@@ -5,6 +5,8 @@
 //
 //     bench_near_optimal [FOLDER]          that table
 //     bench_near_optimal --parts [FOLDER]  what each part of the search buys
+//     bench_near_optimal --library FILE [WORK]
+//                                          instances of a library by class, without and with the exact parts of the search
 //     bench_near_optimal --memory          reads and allocations of `pack` with a search
 #include <ballast/core/random.hpp>
 #include <ballast/packing/check_duals.hpp>
@@ -17,11 +19,13 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <new>
 #include <ranges>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "published_traces.hpp"
@@ -132,6 +136,8 @@ void print_parts(std::string const& folder) {
                         {"subset-sum packs", &tuning::subset_sum_packs},
                         {"pair concentration", &tuning::pair_concentration},
                         {"program bound", &tuning::program_bound},
+                        {"exact finish", &tuning::exact_finish},
+                        {"blocks", &tuning::grown_blocks},
                         {"ruin and recreate", &tuning::ruin_recreate},
                         {"finer dives", &tuning::finer_dives},
                         {"coarse lengths", &tuning::coarse_lengths},
@@ -170,6 +176,78 @@ void print_parts(std::string const& folder) {
       std::fflush(stdout);
     }
     std::printf("\n");
+  }
+}
+
+// The class of an instance of BPPLIB, by its name.
+std::string class_of(std::string const& name) {
+  auto const has = [&](char const* part) { return name.find(part) != name.npos; };
+  if (has("_DI_") || has("_NR_")) return (has("_DI_") ? "AI " : "ANI ") + name.substr(0, name.find('_'));
+  if (has("Falkenauer")) return has("_t") ? "Falkenauer T" : "Falkenauer U";
+  if (has("HARD")) return "Scholl 3";
+  if (name[0] == 'N') return has("C") ? "Scholl 1" : "Scholl 2";
+  if (has("BPP_")) return "random";
+  return has("cs") ? "Irnich" : name.substr(0, name.find('_'));
+}
+
+// The instances of a file, a line each: name, capacity, proven lower bound, best known number of packs, and lengths ("LENGTH" or
+// "LENGTHxCOUNT"). By class: how many plans have the best known number of packs without and with the exact parts of the search, how many
+// are proven, and the work in millions of elementary operations.
+void print_library(std::string const& file, std::uint64_t work) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error("cannot read " + file);
+  struct row {
+    std::size_t before = 0, after = 0, proven = 0;
+    std::vector<std::uint64_t> work;
+    std::string missed;
+  };
+  std::map<std::string, row> rows;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    std::string name;
+    std::int64_t capacity = 0, bound = 0, best = 0;
+    words >> name >> capacity >> bound >> best;
+    std::vector<std::int64_t> lengths;
+    for (std::string word; words >> word;) {
+      auto const times = word.find('x');
+      lengths.insert(lengths.end(), times == word.npos ? 1 : std::stoul(word.substr(times + 1)), std::stoll(word));
+    }
+    auto const h = ballast::fold(lengths);
+    auto const search = [&](bool exact) {
+      ballast::detail::search_tuning tuning;
+      tuning.exact_finish = tuning.grown_blocks = exact;
+      ballast::detail::pooled_memory memory;
+      ballast::detail::pool_scope const scope(memory);
+      ballast::detail::best_fit_patterns best_fit;
+      auto const packs = static_cast<std::int64_t>(best_fit.plan(h, capacity));
+      auto const by_formula = ballast::packing_lower_bound(h, capacity, ~std::uint64_t{0}, packs);
+      auto const found = search_classes(h, capacity, ~std::uint64_t{0}, by_formula, best_fit, {.work = work}, tuning);
+      ballast::near_optimal_plan plan;
+      plan.patterns.append(found.patterns);
+      plan.bound = found.bound;
+      plan.duals.assign(found.proof.value.begin(), found.proof.value.end());
+      plan.dual_capacity = found.proof.capacity;
+      check(name, plan, h, capacity, 0);
+      return std::tuple(static_cast<std::int64_t>(plan.patterns.packs()), plan.bound.packs, found.work / 1'000'000);
+    };
+    auto const [before, before_bound, before_work] = search(false);
+    auto const [after, after_bound, after_work] = search(true);
+    if (after < (std::max)(bound, after_bound)) throw std::logic_error(name + ": a bound is wrong");
+    auto& r = rows[class_of(name)];
+    r.before += before <= best ? 1 : 0;
+    r.after += after <= best ? 1 : 0;
+    r.proven += after == after_bound ? 1 : 0;
+    r.work.push_back(after_work);
+    if (after > best) r.missed += (r.missed.empty() ? "" : ", ") + name;
+  }
+  std::puts(
+      "| class | instances | best known before | after | proven | median work | most work | missed |\n|---|---|---|---|---|---|---|---|");
+  for (auto& [name, r] : rows) {
+    std::sort(r.work.begin(), r.work.end());
+    std::printf("| %s | %zu | %zu | %zu | %zu | %llu | %llu | %s |\n", name.c_str(), r.work.size(), r.before, r.after, r.proven,
+                static_cast<unsigned long long>(r.work[r.work.size() / 2]), static_cast<unsigned long long>(r.work.back()),
+                r.missed.c_str());
   }
 }
 
@@ -246,7 +324,10 @@ int main(int argc, char** argv) {
     auto const asked = [&](char const* what) { return !arguments.empty() && arguments[0] == what; };
     auto const at = asked("--parts") || asked("--memory") ? 1 : 0;
     auto const* const folder = argc > at + 1 ? argv[at + 1] : std::getenv("BALLAST_TRACES");
-    if (asked("--memory"))
+    if (asked("--library")) {
+      if (arguments.size() < 2) throw std::runtime_error("--library needs the file of the instances");
+      print_library(arguments[1], arguments.size() > 2 ? std::stoull(arguments[2]) : ballast::search_limits{}.work);
+    } else if (asked("--memory"))
       print_memory();
     else if (!asked("--parts"))
       print_table(folder);

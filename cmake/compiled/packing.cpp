@@ -3,3 +3,4 @@
 #undef BALLAST_EXTERN
 #define BALLAST_EXTERN
 #include <ballast/packing.hpp>
+#include <ballast/patterns.hpp>

@@ -24,6 +24,7 @@
 #include <ballast/methods.hpp>
 #include <ballast/packing.hpp>
 #include <ballast/partition.hpp>
+#include <ballast/patterns.hpp>
 #include <ballast/pipeline.hpp>
 #include <ballast/plan.hpp>
 #include <ballast/recompute.hpp>

@@ -30,7 +30,6 @@
 #include <ballast/packing/oversize.hpp>
 #include <ballast/packing/pack.hpp>
 #include <ballast/packing/padded_batches.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/raise_pack_count.hpp>
 #include <ballast/packing/result.hpp>
 #include <ballast/packing/run_length.hpp>

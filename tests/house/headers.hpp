@@ -12,11 +12,11 @@
 
 namespace house {
 
-inline std::map<std::string, int> const floors{{"core", 1},     {"cost", 2},      {"layout", 2},    {"graph", 2},   {"packing", 3},
-                                               {"balance", 3},  {"partition", 3}, {"recompute", 3}, {"memory", 3},  {"footprint", 3},
-                                               {"sharding", 3}, {"weights", 3},   {"pipeline", 3},  {"loss", 3},    {"attention", 4},
-                                               {"batching", 4}, {"streams", 4},   {"chunks", 4},    {"staging", 4}, {"curriculum", 4},
-                                               {"levels", 5},   {"plan", 6},      {"methods", 7}};
+inline std::map<std::string, int> const floors{{"core", 1},       {"cost", 2},     {"layout", 2},    {"patterns", 2},  {"graph", 2},
+                                               {"packing", 3},    {"balance", 3},  {"partition", 3}, {"recompute", 3}, {"memory", 3},
+                                               {"footprint", 3},  {"sharding", 3}, {"weights", 3},   {"pipeline", 3},  {"loss", 3},
+                                               {"attention", 4},  {"batching", 4}, {"streams", 4},   {"chunks", 4},    {"staging", 4},
+                                               {"curriculum", 4}, {"levels", 5},   {"plan", 6},      {"methods", 7}};
 
 struct header {
   std::string path;                   // as it is included: "ballast/packing/detail/place.hpp"

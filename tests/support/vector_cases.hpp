@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/capacities.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include "support/lengths.hpp"
 

@@ -4,8 +4,8 @@
 #include <ballast/core/search_limits.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/detail/search/search_classes.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/run_length.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <cstdint>
 #include <string>

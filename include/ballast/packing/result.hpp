@@ -25,6 +25,7 @@ enum class packing_bound : std::uint8_t {
   linear_program,  ///< dual values of the linear program over all patterns, checked in integers
   mixture,         ///< a weighted sum of two measures: a sample's length, and its count of 1 under the limit of samples per pack
   longest_rows,    ///< padded rows: the longest sample's batch has the same number of rows in every plan (`padded_batches`)
+  cutting_stock,   ///< one pack fewer is impossible: `solve_cutting_stock` has proven it
 };
 
 /// @brief The name of a bound. @param bound any enumerator @return a word for reports, such as "martello-toth"
@@ -40,6 +41,7 @@ enum class packing_bound : std::uint8_t {
     case packing_bound::linear_program: return "linear-program";
     case packing_bound::mixture: return "mixture";
     case packing_bound::longest_rows: return "longest-rows";
+    case packing_bound::cutting_stock: return "cutting-stock";
   }
   return "none";
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/result.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/result.hpp>
 #include <ballast/packing/vector/result.hpp>
+#include <ballast/patterns/patterns.hpp>
 #include <ballast/streams/stream_step.hpp>
 
 #include "show.hpp"

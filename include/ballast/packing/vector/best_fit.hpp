@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/open_packs.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/detail/class_slices.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/pack_filler.hpp>
@@ -8,6 +7,7 @@
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,12 +5,12 @@
 #include <ballast/core/groups.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/sampled_packs.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <algorithm>
 #include <bit>

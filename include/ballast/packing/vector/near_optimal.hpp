@@ -5,12 +5,12 @@
 #include <ballast/core/search_limits.hpp>
 #include <ballast/packing/detail/search/vector_search.hpp>
 #include <ballast/packing/near_optimal.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <cstddef>
 #include <cstdint>

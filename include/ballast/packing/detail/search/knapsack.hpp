@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/pooled_memory.hpp>
-#include <ballast/packing/patterns.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>

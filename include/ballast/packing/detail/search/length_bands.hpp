@@ -3,7 +3,7 @@
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/knapsack.hpp>
-#include <ballast/packing/detail/search/unfused.hpp>
+#include <ballast/patterns/unfused.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,11 +5,13 @@
 #include <ballast/packing/detail/search/bound_zoom.hpp>
 #include <ballast/packing/detail/search/coarse_classes.hpp>
 #include <ballast/packing/detail/search/dive_program.hpp>
+#include <ballast/packing/detail/search/grown_block.hpp>
 #include <ballast/packing/detail/search/length_rest.hpp>
 #include <ballast/packing/detail/search/pair_concentration.hpp>
 #include <ballast/packing/detail/search/random_fill.hpp>
 #include <ballast/packing/detail/search/ruin_recreate.hpp>
 #include <ballast/packing/detail/search/tuning.hpp>
+#include <ballast/patterns/cutting_stock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -48,12 +50,15 @@ class near_optimal_search {
       search_dive(tuning_.first_bands);
     if (filled.packs() < best_packs_) take(std::move(filled));
     refill_while_it_pays();
+    if (open()) finish_exactly(tuning_.few_rows, budget_.spent() + tuning_.first_finish_work);
     if (open()) concentrate(tuning_.first_pair_work);
     if (open()) prove_by_program();
+    if (open()) finish_exactly(tuning_.most_rows, budget_.spent() + (budget_.limit() - budget_.spent()) / 4 * 3);
     for (std::size_t round = 0; open(); ++round) {
       auto const gap = best_packs_ - static_cast<std::uint64_t>(bound_.packs);
       auto const far = gap > tuning_.far_gap;
       for (int trial = 0; trial < tuning_.trials && open(); ++trial) ruin(far && round != 0 && trial % 4 == 0 ? tuning_.large_ruin : 1);
+      if (open()) pack_block();
       if (open()) concentrate(tuning_.pair_work);
       if (open()) (void)refill(round % tuning_.refill_rounds * tuning_.refill_share);
       if (tuning_.finer_dives && open() && (far ? round % tuning_.finer_every_far == 0 : (round + 1) % tuning_.finer_every == 0))
@@ -140,6 +145,24 @@ class near_optimal_search {
                   budget_.spent() + tuning_.bound_work));
   }
 
+  // Finds the fewest packs, or what proves that fewer are impossible, unless there are too many lengths or the work is spent before.
+  void finish_exactly(std::size_t most_rows, std::uint64_t end) {
+    if (!tuning_.exact_finish || lengths_.lengths.size() > most_reduced) return;
+    if (loose_) tighten();
+    for (auto packs = static_cast<std::uint64_t>(bound_.packs); packs < best_packs_; ++packs) {
+      auto const found = solve_stock(lengths_, {.capacity = capacity_, .packs = packs, .most_rows = most_rows}, budget_, end, {});
+      if (found.status == status::unknown) return;
+      if (found.status == status::infeasible) {
+        bound_ = {static_cast<std::int64_t>(packs + 1), packing_bound::cutting_stock};
+        proof_ = {};
+        continue;
+      }
+      pooled_patterns plan;
+      plan.append(found.patterns);
+      return take(std::move(plan));
+    }
+  }
+
   void concentrate(std::uint64_t work) {
     if (!tuning_.pair_concentration) return;
     loosen();
@@ -149,6 +172,16 @@ class near_optimal_search {
     auto const enough = static_cast<std::uint64_t>(bound_.packs) > fixed ? static_cast<std::uint64_t>(bound_.packs) - fixed : 1;
     finisher.run(*loose_, static_cast<std::size_t>(enough), budget_, budget_.spent() + work);
     best_packs_ = fixed + loose_->size();
+  }
+
+  void pack_block() {
+    if (!tuning_.grown_blocks || lengths_.samples() < tuning_.least_for_blocks ||
+        static_cast<std::int64_t>(best_packs_) - bound_.packs > tuning_.block_gap)
+      return;
+    loosen();
+    if (!loose_ || worths_.empty()) return;
+    if (!block_) block_.emplace(lengths_, capacity_, worths_, ++seeds_, budget_, tuning_);
+    if (block_->step(*loose_, budget_.spent() + tuning_.block_work)) best_packs_ = best_.packs() + loose_->size();
   }
 
   void ruin(std::size_t scale) {
@@ -245,6 +278,7 @@ class near_optimal_search {
   pooled_vector<std::int64_t> natural_, worths_;
   std::optional<length_dive> dive_;
   std::optional<ruin_recreate<>> ruin_;
+  std::optional<grown_block<>> block_;
   std::optional<stock> filled_;
   std::optional<random_filler<>> filler_;
   splitmix64 generator_{1};

@@ -3,7 +3,7 @@
 #include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/knapsack.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
-#include <ballast/packing/patterns.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <ballast/core/search_watch.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/tuning.hpp>
-#include <ballast/packing/patterns.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/search_watch.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
-#include <ballast/packing/detail/search/unfused.hpp>
+#include <ballast/patterns/unfused.hpp>
 
 #include <algorithm>
 #include <cstddef>

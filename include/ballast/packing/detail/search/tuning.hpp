@@ -17,6 +17,8 @@ struct search_tuning {
   bool subset_sum_packs = true;    ///< the last packs of a dive are filled by subset sums
   bool pair_concentration = true;  ///< pairs of packs exchange samples until a pack is saved
   bool program_bound = true;       ///< the linear program proves a lower bound
+  bool exact_finish = true;        ///< with few lengths, the fewest packs are looked for with a row for each
+  bool grown_blocks = true;        ///< blocks of packs that waste most are packed exactly into one pack fewer
   bool ruin_recreate = true;       ///< packs that waste most are packed again
   bool finer_dives = true;         ///< more dives follow, with more bands
   bool completion_start = true;    ///< under a limit of samples per pack, bin completion also makes a first plan
@@ -52,6 +54,16 @@ struct search_tuning {
   std::int64_t bound_cells = 30'000'000;  ///< most cells of its knapsack: classes times resolution
   std::size_t bound_patterns = 1500;      ///< most patterns of best fit to start from
   std::uint64_t bound_work = 300'000'000;
+
+  // The exact finish: at first with few lengths and little work, later with three quarters of the work that is left.
+  std::size_t few_rows = 250, most_rows = 1000;  ///< most distinct lengths when packs that some best plan has are made
+  std::uint64_t first_finish_work = 100'000'000;
+
+  // Blocks: the least samples of one, the most from which it grows, packs above the bound up to which they are tried, and their work.
+  std::size_t least_block = 120, most_block = 1400;
+  std::uint64_t least_for_blocks = 2000;  ///< samples
+  std::int64_t block_gap = 10;
+  std::uint64_t block_work = 500'000'000;
 
   // Ruin and recreate: numbers of packs that waste most and of other packs, each a least number plus a random number below `more_…`.
   std::uint64_t worst_packs = 10, more_worst = 11, other_packs = 15, more_others = 61;

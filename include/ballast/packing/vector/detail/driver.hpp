@@ -3,12 +3,12 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/raise_pack_count.hpp>
 #include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/patterns.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>

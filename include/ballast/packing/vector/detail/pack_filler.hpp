@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/sort.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/detail/class_slices.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <algorithm>
 #include <array>

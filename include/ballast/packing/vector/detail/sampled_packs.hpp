@@ -3,10 +3,10 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/packing/patterns.hpp>
+#include <ballast/patterns/patterns.hpp>
 
 #include "support/catch.hpp"
 
 #include <cstdint>
 #include <vector>
 
-namespace test_packing_patterns {
+namespace test_patterns_patterns {
 
 using ballast::pack_patterns;
 using ballast::pattern_item;
 
-TEST_CASE("pack_patterns: patterns go in and come out", "[packing]") {
+TEST_CASE("pack_patterns: patterns go in and come out", "[patterns]") {
   pack_patterns p;
   CHECK(p.size() == 0);
   CHECK(p.packs() == 0);
@@ -29,7 +29,7 @@ TEST_CASE("pack_patterns: patterns go in and come out", "[packing]") {
   CHECK_FALSE(copy == p);
 }
 
-TEST_CASE("expand: the packs of each pattern take the samples of their classes in order", "[packing]") {
+TEST_CASE("expand: the packs of each pattern take the samples of their classes in order", "[patterns]") {
   pack_patterns p;
   p.push_back(std::vector<pattern_item>{{1, 2}, {0, 1}}, 2);
   p.push_back(std::vector<pattern_item>{{0, 1}}, 1);
@@ -40,4 +40,4 @@ TEST_CASE("expand: the packs of each pattern take the samples of their classes i
   CHECK(packs.members == std::vector<std::uint32_t>{99, 3, 4, 7, 5, 6, 8, 9});
 }
 
-}  // namespace test_packing_patterns
+}  // namespace test_patterns_patterns
