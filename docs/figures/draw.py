@@ -273,6 +273,8 @@ def randomness():
             note(axes, idle[0], effect[0], f"{ranks} ranks", colour, weight="bold", xytext=(6, 2), textcoords="offset points")
         axes.axhline(1, color=INK, linewidth=0.8)
         axes.set_yscale("log")
+        axes.set_yticks((0.5, 1, 2, 4, 8), ("0.5", "1", "2", "4", "8"))
+        axes.minorticks_off()
         axes.set_title(title, weight="normal", color=SOFT)
     sides[0].set_ylabel("D8, random draws have 1")
     sides[1].set_xlabel("% of the time in which ranks wait")

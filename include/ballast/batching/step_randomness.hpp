@@ -123,10 +123,13 @@ template <index_type Index, length_range R>
   auto const extent = extent_of(lengths);
   require(extent.longest == 0 || extent.tokens < (std::numeric_limits<std::int64_t>::max)() / extent.longest,
           [] { return "the squares of all lengths may reach 2^63; count tokens in a larger unit"; });
-  for (auto const i : plan.packs.members)
-    require(i < n, [&] { return sentence("a pack holds sample ", i, ", but there are ", n, " lengths"); });
   auto const at = read_by_position(lengths);
-  detail::token_means const means(at, n);
+  std::vector<std::int64_t> trained(n, 0);  // samples in no step have no tokens here, and so no weight
+  for (auto const i : plan.packs.members) {
+    require(i < n, [&] { return sentence("a pack holds sample ", i, ", but there are ", n, " lengths"); });
+    trained[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(at[static_cast<std::size_t>(i)]);
+  }
+  detail::token_means const means(trained, n);
   auto const random = means.variance_of_random(plan.steps(), 1);
   if (random == 0) return {};
   return {multiply_divide_up(means.variance(plan, 1), 1000, random),
