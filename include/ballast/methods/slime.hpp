@@ -58,7 +58,7 @@ struct options {
   std::int64_t capacity = 0;               ///< most tokens of a pack: those of all context-parallel ranks together
   std::uint64_t data_ranks = 1;            ///< data-parallel ranks, which get equally many packs
   std::uint64_t micro_batch_multiple = 1;  ///< packs of a data-parallel rank are a multiple of it, for virtual pipeline stages
-  slime::balance balance = balance::by_ranks;
+  slime::balance balance = balance::by_ranks;  ///< how packs are balanced
   std::uint64_t fewest_packs = 0;  ///< with `balance::by_packs`: make at least so many, where the published number has no room
 };
 
@@ -179,7 +179,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @brief Variants of `schedule`.
 struct variant {
   std::uint64_t context_ranks = 0;             ///< ranks that share every sample, a divisor of the ranks; 0 = the one that takes least time
-  slime::balance balance = balance::by_ranks;  ///< how packs are made and dealt
+  slime::balance balance = balance::by_ranks;  ///< how packs are balanced  ///< how packs are made and dealt
   /// Whether packs by work are as many as published, whatever they hold: a pack may exceed the capacity.
   bool as_published = false;
 };
