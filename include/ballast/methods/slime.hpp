@@ -55,11 +55,11 @@ enum class balance : std::uint8_t {
 
 /// @brief A run of `packs`. Only `capacity` has no default.
 struct options {
-  std::int64_t capacity = 0;               ///< most tokens of a pack: those of all context-parallel ranks together
-  std::uint64_t data_ranks = 1;            ///< data-parallel ranks, which get equally many packs
-  std::uint64_t micro_batch_multiple = 1;  ///< packs of a data-parallel rank are a multiple of it, for virtual pipeline stages
+  std::int64_t capacity = 0;                   ///< most tokens of a pack: those of all context-parallel ranks together
+  std::uint64_t data_ranks = 1;                ///< data-parallel ranks, which get equally many packs
+  std::uint64_t micro_batch_multiple = 1;      ///< packs of a data-parallel rank are a multiple of it, for virtual pipeline stages
   slime::balance balance = balance::by_ranks;  ///< how packs are balanced
-  std::uint64_t fewest_packs = 0;  ///< with `balance::by_packs`: make at least so many, where the published number has no room
+  std::uint64_t fewest_packs = 0;              ///< with `balance::by_packs`: make at least so many, where the published number has no room
 };
 
 namespace detail {

@@ -112,6 +112,7 @@ template <class = when_called>
     if (out.status != status::feasible) continue;
     out.patterns = std::move(made);
     dive.for_each_pack(append(out.patterns));
+    break;
   }
   out.work = budget.spent() - begin;
   out.complete = !budget.interrupted();

@@ -50,6 +50,7 @@ template <index_type Index>
 /// Sets the value: each pass starts when all of its ranks are free, in the given order or the widest first, whichever is done earlier.
 inline void settle(run_plan& plan, degree_times const& t) {
   std::vector<std::size_t> level;
+  level.reserve(plan.passes.size());
   for (auto const& p : plan.passes)
     level.push_back(static_cast<std::size_t>(std::lower_bound(t.width.begin(), t.width.end(), std::int64_t{p.width}) - t.width.begin()));
   std::vector<std::int64_t> time(plan.passes.size(), t.options.cost_per_pass), load;
