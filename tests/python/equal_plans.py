@@ -72,7 +72,7 @@ class Equal(unittest.TestCase):
         with self.assertRaises(ValueError) as mine:
             ballast.plan_shards([1], ranks=1, cost="llama-3.1-8b", method="none")
         methods = re.search(r"is not one of (.*)", str(mine.exception))[1].split(", ")
-        self.assertEqual(len(methods), 15)  # all but hbp, whose steps are its own
+        self.assertEqual(len(methods), 21)  # all but hbp, whose steps are its own
         for method in methods:
             self.assertIn(method, message)
         planned = 0
@@ -106,11 +106,14 @@ class Equal(unittest.TestCase):
         self.assertGreater(planned, 50)
 
     def test_chunks(self):
+        for ranks, count, longest in ((1, 60, 30000), (3, 900, 4000)):  # so that groups of one GPU are best
+            lengths = drawn(count, longest, 5)
+            self.write(lengths)
+            made = ballast.chunks(lengths, 8192, ranks=ranks, cost="llama-3.1-8b")
+            line = self.schedule("chunkflow", "--gpus", ranks, "--capacity", 8192, "--batch", count)
+            self.assertEqual(as_written(made.shards)[1], line["ranks"])
         lengths = drawn(60, 30000, 5)
         self.write(lengths)
-        made = ballast.chunks(lengths, 8192, ranks=3, cost="llama-3.1-8b")  # of groups, three GPUs allow one size alone
-        line = self.schedule("chunkflow", "--gpus", 3, "--capacity", 8192, "--batch", 60)
-        self.assertEqual(as_written(made.shards)[1], line["ranks"])
         layers = self.folder / "layers.csv"
         layers.write_text("name,forward,backward,activation_bytes\n" + "".join(f"layer {i},1,2,1000\n" for i in range(4)))
         for retain in (1, 2):

@@ -412,7 +412,7 @@ class Costs(unittest.TestCase):
             ballast.plan_steps(drawn(3000, 4096), time_for_randomness=price, **asked).idle for price in (0, 20, 1000)
         ]
         self.assertLessEqual(times[1], 1.02 * times[0] + 1)
-        self.assertGreater(times[2], times[0])
+        self.assertGreaterEqual(times[2], times[0])
         with self.assertRaisesRegex(ValueError, "time_for_randomness = 1001 must be at most 1000, or automatic"):
             ballast.plan_steps([4], time_for_randomness=1001, **asked)
         run = ballast.TrainingRun(drawn(3000, 4096), time_for_randomness=0, **asked)
