@@ -457,7 +457,7 @@ class Executed(unittest.TestCase):
             for ranks in (2, 3, 4):
                 for worst, plans, shared, chained in on_ranks(ranks, chunkflow_on_ranks, seeds, dtype, timeout=400):
                     self.assertLess(worst, limit)
-                    self.assertEqual(shared > 0, ranks != 3)  # of groups, three ranks allow one size alone
+                    self.assertTrue(shared > 0 or dtype is torch.float32)  # of few plans, none may share
                     self.assertGreater(chained, 0)
                 self.tell(f"chunkflow, {dtype}, on {ranks} ranks", plans, worst)
 
@@ -479,7 +479,7 @@ def refused_on_ranks(rank, ranks):
     batch = Batch(7)
     plan = ballast.share_pack(batch.lengths[batch.lengths > 3], ranks=3)
     try:
-        next(passes(plan, rank, batch.counts[batch.lengths > 3], Groups()))
+        next(passes(plan, rank, batch.counts[batch.lengths > 3], Groups(widths=[2])))
     except ValueError as refused:
         return str(refused)
 

@@ -39,12 +39,14 @@ class Groups:
     levels. Every rank makes them, in the same order; each may take seconds and memory where NCCL connects it.
 
     With `any_ranks` none is made: messages go from rank to rank in the group of all ranks, so that any of them may
-    share a sample, as method="bytescale" plans.
+    share a sample, as method="bytescale" plans. That is the default where no widths are given and the number of ranks
+    is no power of two, for which plans have groups of all sizes.
     """
 
-    def __init__(self, widths=(), any_ranks=False):
-        self._any = any_ranks
-        self._ranks = dist.get_world_size() if dist.is_initialized() and not any_ranks else 1
+    def __init__(self, widths: Iterable[int] = (), any_ranks: bool | None = None) -> None:
+        widths, ranks = tuple(widths), dist.get_world_size() if dist.is_initialized() else 1
+        self._any = ranks & (ranks - 1) != 0 and not widths if any_ranks is None else any_ranks
+        self._ranks = 1 if self._any else ranks
         sizes = {1 << k for k in range(1, self._ranks.bit_length())} | {int(width) for width in widths}
         self._made: dict[tuple[int, ...], dist.ProcessGroup] = {}
         for width in sorted(sizes - {1}):
