@@ -131,7 +131,7 @@ def shards_on_ranks(rank, ranks, methods, seeds, dtype):
             right.zero_grad(set_to_none=True)
             train_alone(right, batch, sorted(set(range(len(batch.lengths))) - set(plan.left_out.tolist())))
             model = model_of(dtype)
-            train_shards(model, batch, plan, rank, anywhere if method == "bytescale" else groups)
+            train_shards(model, batch, plan, rank, anywhere if method in ("bytescale", "ballast-any") else groups)
             plans, most = found.get(method, (0, 0.0))
             found[method] = plans + 1, max(most, difference(flat(model), flat(right)))
             shared += len(plan.groups)
@@ -360,7 +360,8 @@ class Executed(unittest.TestCase):
     def test_shards_train_as_one_process(self):
         methods = [
             "ballast", "ballast-pure", "ballast-lockstep", "static", "homogeneous", "verl", "longalign", "skrull",
-            "wlb", "flexsp", "megatron-hybrid-cp", "dynapipe", "bytescale",
+            "wlb", "flexsp", "megatron-hybrid-cp", "dynapipe", "bytescale", "ballast-any", "megatron-dp-balanced",
+            "megatron-dynamic-cp", "slime", "transformers", "padded-cut",
         ]  # fmt: skip
         told = {}
         for ranks in (2, 3, 4):
