@@ -314,6 +314,8 @@ TEST_CASE("plan buys randomness with time, and says what came of it", "[cli]") {
   }
   CHECK(in.ballast(shape).code == 0);
   CHECK(read_whole(in / "d/plan.json").find("time_for_randomness") == std::string::npos);
+  CHECK(in.ballast(shape + " --micro-batches 2 --stages 2 --memory 1000Gi --time-for-randomness 0")
+            .out.find("--time-for-randomness chose nothing: ranks are pipelines") != std::string::npos);
 }
 
 TEST_CASE("plan weighs samples by kernels unless a share of the peak is given", "[cli]") {

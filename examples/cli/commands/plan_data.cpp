@@ -218,13 +218,13 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
         ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
   if (o.time_for_randomness != ballast::batching_options::automatic) {
     auto const random = ballast::randomness_of(plan.made.steps, plan.made.samples.tokens);
+    auto const eight = plan.made.steps.steps() > 8
+                           ? formatted(", and %.2f over eight in a row", 1e-3 * static_cast<double>(random.design_effect_8))
+                           : std::string();
     text.push_back(
-        plan.made.steps.method == ballast::step_method::pipeline
-            ? "--time-for-randomness is not read: ranks are pipelines, which get micro-batches of like samples."
-            : formatted("Random draws have a design effect of 1; these steps have %.2f", 1e-3 * static_cast<double>(random.design_effect)) +
-                  (plan.made.steps.steps() > 8
-                       ? formatted(", and %.2f over eight in a row.", 1e-3 * static_cast<double>(random.design_effect_8))
-                       : "."));
+        formatted("Random draws have a design effect of 1; these steps have %.2f", 1e-3 * static_cast<double>(random.design_effect)) +
+        eight + ".");
+    if (o.stages > 1) text.push_back("--time-for-randomness chose nothing: ranks are pipelines, whose micro-batches have like samples.");
   }
   if (max_samples != 0) {
     auto const full = std::ranges::count_if(plan.made.steps.packs, [&](auto const pack) { return pack.size() == max_samples; });
