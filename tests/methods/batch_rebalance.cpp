@@ -3,6 +3,7 @@
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
+#include "support/lists.hpp"
 #include "support/refusal.hpp"
 
 #include <algorithm>
@@ -15,15 +16,10 @@ namespace test_methods_batch_rebalance {
 
 using namespace ballast::batch_rebalance;
 using ballast::status;
+using ballast_test::as_lists;
 using ballast_test::between;
+using ballast_test::lists;
 using ballast_test::refusal;
-using lists = std::vector<std::vector<std::uint32_t>>;
-
-lists as_lists(ballast::groups<> const& packs) {
-  lists out;
-  for (auto const p : packs) out.emplace_back(p.begin(), p.end());
-  return out;
-}
 
 std::int64_t padded_cost(std::vector<std::int64_t> const& lengths, std::span<std::uint32_t const> rows) {
   std::int64_t longest = 0;

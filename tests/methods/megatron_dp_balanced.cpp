@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/exhaustive_shards.hpp"
 #include "support/lengths.hpp"
+#include "support/lists.hpp"
 #include "support/refusal.hpp"
 
 #include <algorithm>
@@ -16,15 +17,10 @@ namespace test_methods_megatron_dp_balanced {
 using namespace ballast::megatron_dp_balanced;
 using ballast::execution;
 using ballast::status;
+using ballast_test::as_lists;
 using ballast_test::between;
+using ballast_test::lists;
 using ballast_test::refusal;
-using lists = std::vector<std::vector<std::uint32_t>>;
-
-lists as_lists(ballast::groups<> const& packs) {
-  lists out;
-  for (auto const p : packs) out.emplace_back(p.begin(), p.end());
-  return out;
-}
 
 TEST_CASE("megatron_dp_balanced: the rules by hand", "[methods][megatron_dp_balanced]") {
   std::vector<std::int64_t> const lengths{4, 5, 3, 6, 1, 1};

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/exhaustive_shards.hpp"
 #include "support/lengths.hpp"
+#include "support/lists.hpp"
 #include "support/refusal.hpp"
 
 #include <algorithm>
@@ -17,15 +18,10 @@ namespace test_methods_slime {
 using namespace ballast::slime;
 using ballast::execution;
 using ballast::status;
+using ballast_test::as_lists;
 using ballast_test::between;
+using ballast_test::lists;
 using ballast_test::refusal;
-using lists = std::vector<std::vector<std::uint32_t>>;
-
-lists as_lists(ballast::groups<> const& packs) {
-  lists out;
-  for (auto const p : packs) out.emplace_back(p.begin(), p.end());
-  return out;
-}
 
 constexpr ballast::quadratic_cost squares{.linear = 0, .quadratic = 1};
 

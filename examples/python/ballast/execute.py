@@ -57,7 +57,7 @@ class Groups:
     def __len__(self) -> int:
         return len(self._made)
 
-    def of(self, ranks):
+    def of(self, ranks: Iterable[int]) -> dist.ProcessGroup | None:
         """The process group in which some ranks, ascending, exchange. Raises ValueError if there is none."""
         ranks = tuple(int(rank) for rank in ranks)
         if self._any:
@@ -391,7 +391,14 @@ class _Chunk(Work):
         self.kept = []
 
 
-def chains(plan, rank, counts, preset="hf", device=None, groups=None):
+def chains(
+    plan: Chunks | Shards,
+    rank: int,
+    counts: ArrayLike,
+    preset: str = "hf",
+    device: Any = None,
+    groups: Groups | None = None,
+) -> Iterator[list[_Chunk]]:
     """The chains of a rank as lists of chunks, for `train_chain`. `plan` is what ballast.chunks returned, or what
     ballast.plan_shards did by method="chunkflow", whose samples several ranks may share: these exchange in `groups`."""
     shards, groups = getattr(plan, "shards", plan), groups or Groups(any_ranks=True)
@@ -410,7 +417,9 @@ def chains(plan, rank, counts, preset="hf", device=None, groups=None):
         yield chain
 
 
-def train_chain(chain, tasks, loss_of):
+def train_chain(
+    chain: Sequence[_Chunk], tasks: Iterable[tuple[int, str]], loss_of: Callable[[Work], Tensor]
+) -> int:
     """Runs a chain forward and backward; loss_of(chunk) is the loss of a forward pass. `tasks` are those of
     `plan.tasks(len(chain))`, or of ballast.retained_tasks(len(chain)).
 

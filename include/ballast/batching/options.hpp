@@ -51,8 +51,8 @@ struct batching_options {
   /// Time that `plan_steps` may give for random steps, in thousandths of the fastest plan that it knows: of the plans that take no more, it
   /// returns the fastest that is about as random as the most random one, by the design effect over eight steps in a row
   /// (`step_randomness`). 0 plans the fastest steps, 20 gives up to 2 %, 1000 plans the most random steps whatever they take, and
-  /// `automatic` is what the planner does by itself. Read where ranks wait per step, without keys, `max_samples` and pipelines; then it
-  /// cannot be combined with `least_fill`.
+  /// `automatic` is what the planner does by itself. Read where ranks wait per step, without `apart` keys, `max_samples` and pipelines.
+  /// It cannot be combined with `least_fill`.
   std::uint32_t time_for_randomness = automatic;
   /// Whether all ranks run the same number of micro-batches in a step, as trainers need that exchange data at every micro-batch (FSDP,
   /// ZeRO-3, expert parallelism). Packs are split for that, so every pack still meets the capacity. Only the last step, and steps with

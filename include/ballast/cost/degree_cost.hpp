@@ -53,4 +53,20 @@ struct degree_cost {
 
 static_assert(degree_cost_model<degree_cost>);
 
+namespace detail {
+
+/// A cost of groups by their number of units, of `ranks` ranks each.
+template <degree_cost_model Cost>
+struct cost_of_units {
+  Cost const* cost;
+  std::int64_t ranks;
+  [[nodiscard]] auto operator()(std::int64_t length, std::int64_t units) const { return (*cost)(length, units * ranks); }
+  [[nodiscard]] bool fits(std::int64_t length, std::int64_t units) const
+    requires requires { cost->fits(length, units); }
+  {
+    return cost->fits(length, units * ranks);
+  }
+};
+
+}  // namespace detail
 }  // namespace ballast::inline v0_2

@@ -6,6 +6,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/sort.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/methods/length_buckets.hpp>
 #include <ballast/partition/min_max.hpp>
@@ -51,23 +52,8 @@ struct variants {
 
 namespace detail {
 
-/// The most ranks that may share a sample.
-[[nodiscard]] inline std::uint64_t widest(sharding_options const& o) {
-  return o.most_ranks_shared == 0 ? o.ranks : (std::min)(o.most_ranks_shared, o.ranks);
-}
-
-/// A cost of groups by their number of units, of `ranks` ranks each.
-template <class Cost>
-struct cost_by_units {
-  Cost const* cost;
-  std::int64_t ranks;
-  [[nodiscard]] auto operator()(std::int64_t length, std::int64_t units) const { return (*cost)(length, units * ranks); }
-  [[nodiscard]] bool fits(std::int64_t length, std::int64_t units) const
-    requires requires { cost->fits(length, units); }
-  {
-    return cost->fits(length, units * ranks);
-  }
-};
+using ballast::detail::cost_of_units;
+using ballast::detail::widest_group;
 
 /// The best groups of one size: each sample, longest first, to the group of least time that has room. `lengths` descend.
 template <index_type Index, class Cost>
@@ -75,7 +61,7 @@ template <index_type Index, class Cost>
   constexpr auto most = std::int64_t{1} << 62;
   grouped_samples<Index> best;
   best.status = status::unknown;
-  for (std::uint64_t width = 1; width <= widest(o); width *= 2) {
+  for (std::uint64_t width = 1; width <= widest_group(o); width *= 2) {
     struct group {
       std::int64_t time = 0, tokens = 0;
       std::vector<Index> samples{};
@@ -128,7 +114,7 @@ template <index_type Index, class Cost>
   units.ranks /= by.fewest_ranks;
   units.most_ranks_shared /= by.fewest_ranks;
   units.capacity *= static_cast<std::int64_t>(by.fewest_ranks);
-  cost_by_units<Cost> const by_units{&cost, static_cast<std::int64_t>(by.fewest_ranks)};
+  cost_of_units<Cost> const by_units{&cost, static_cast<std::int64_t>(by.fewest_ranks)};
   auto out = by.how == grouping::search ? power_of_two_groups<Index>(rounded, units, by_units)
                                         : equal_groups<Index>(std::span<std::int64_t const>(rounded), units, by_units);
   for (std::size_t g = 0; g < out.widths.size(); ++g) {
@@ -171,9 +157,9 @@ template <index_type Index, class Cost>
 inline void require_valid(sharding_options const& o, variants const& by, std::uint64_t samples) {
   require(by.counts > 0, [] { return "counts = 0 must be positive"; });
   auto const any = ballast::detail::takes_any_size(o, samples);
-  require(by.fewest_ranks > 0 && by.fewest_ranks <= widest(o) && (any || std::has_single_bit(by.fewest_ranks)), [&] {
+  require(by.fewest_ranks > 0 && by.fewest_ranks <= widest_group(o) && (any || std::has_single_bit(by.fewest_ranks)), [&] {
     return sentence("fewest_ranks = ", by.fewest_ranks, any ? " must be positive, at most " : " must be a power of two, at most ",
-                    widest(o));
+                    widest_group(o));
   });
 }
 
@@ -214,7 +200,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   shards<Index> out;
   out.execution = execution::lockstep;
   if (extent_of(lengths).longest >
-      options.capacity * static_cast<std::int64_t>(by.fewest_ranks * std::bit_floor(detail::widest(options) / by.fewest_ranks))) {
+      options.capacity * static_cast<std::int64_t>(by.fewest_ranks * std::bit_floor(detail::widest_group(options) / by.fewest_ranks))) {
     out.status = status::infeasible;
     return out;
   }

@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/sort.hpp>
+#include <ballast/cost/degree_cost.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/detail/any_degree_search.hpp>
 #include <ballast/sharding/detail/any_degree_times.hpp>
@@ -102,19 +103,6 @@ template <class = when_called>
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;
 }
-
-/// A cost of groups by their number of units, of `ranks` ranks each.
-template <degree_cost_model Cost>
-struct cost_of_units {
-  Cost const* cost;
-  std::int64_t ranks;
-  [[nodiscard]] auto operator()(std::int64_t length, std::int64_t units) const { return (*cost)(length, units * ranks); }
-  [[nodiscard]] bool fits(std::int64_t length, std::int64_t units) const
-    requires requires { cost->fits(length, units); }
-  {
-    return cost->fits(length, units * ranks);
-  }
-};
 
 /// The passes of blocks of units, of `unit` ranks each, the widest first; none if a rank has no token in a pass.
 [[nodiscard]] inline run_plan runs_of_units(degree_times const& t, block_plan const& plan, std::int64_t unit) {

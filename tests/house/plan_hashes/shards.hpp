@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/attention.hpp>
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/methods/global_schedule.hpp>
+#include <ballast/methods/length_buckets.hpp>
 #include <ballast/sharding.hpp>
 
 #include "show.hpp"
