@@ -36,13 +36,8 @@ class token_means {
  public:
   static constexpr std::uint64_t one = std::uint64_t{1} << 16;
 
-  /// @param at the length of each sample, as a container or by `read_by_position`
-  token_means(Lengths const& at, std::size_t samples) : at_(at), samples_(samples) {
-    std::uint64_t tokens = 0, squares = 0;
-    for (std::size_t i = 0; i < samples; ++i) {
-      tokens += length(i);
-      squares += length(i) * length(i);
-    }
+  /// @param at the length of each sample @param samples how many @param tokens their sum @param squares the sum of their squares
+  token_means(Lengths const& at, std::size_t samples, std::uint64_t tokens, std::uint64_t squares) : at_(at), samples_(samples) {
     if (tokens == 0) return;
     mean_ = multiply_divide_up(squares, one, tokens);
     usual_ = multiply_divide_up(tokens, one, samples);
@@ -129,7 +124,12 @@ template <index_type Index, length_range R>
     require(i < n, [&] { return sentence("a pack holds sample ", i, ", but there are ", n, " lengths"); });
     trained[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(at[static_cast<std::size_t>(i)]);
   }
-  detail::token_means const means(trained, n);
+  std::uint64_t tokens = 0, squares = 0;
+  for (auto const l : trained) {
+    tokens += static_cast<std::uint64_t>(l);
+    squares += static_cast<std::uint64_t>(l * l);
+  }
+  detail::token_means const means(trained, n, tokens, squares);
   auto const random = means.variance_of_random(plan.steps(), 1);
   if (random == 0) return {};
   return {multiply_divide_up(means.variance(plan, 1), 1000, random),

@@ -83,11 +83,16 @@ template <index_type Index>
   return compare_products(b.slowest.value, 100 * static_cast<std::int64_t>(b.ranks), b.cost, 100 + percent) <= 0;
 }
 
+/// The token-mean lengths of steps of these samples.
+[[nodiscard]] inline token_means<std::vector<std::int64_t>> token_means_of(weighed_samples const& items) {
+  return {items.tokens, items.size(), static_cast<std::uint64_t>(items.all_tokens), static_cast<std::uint64_t>(items.all_squares)};
+}
+
 /// Compares plans and keeps the best. All decisions are made in integers.
 template <index_type Index>
 class plan_choice {
  public:
-  plan_choice(weighed_samples const& items, batching_options const& o) : items_(items), o_(o), means_(items.tokens, items.size()) {}
+  plan_choice(weighed_samples const& items, batching_options const& o) : items_(items), o_(o), means_(token_means_of(items)) {}
 
   /// Keeps the faster plan of the two.
   void offer(batching<Index> plan) {
@@ -128,7 +133,8 @@ class plan_choice {
   [[nodiscard]] std::size_t fewest_steps() const noexcept {
     auto const room = o_.capacity * static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
     return static_cast<std::size_t>(divide_up(items_.all_tokens, room));
-  }  /// The variance of the token-mean length over the steps.
+  }
+  /// The variance of the token-mean length over the steps.
   [[nodiscard]] std::uint64_t deviation(batching<Index> const& b) const { return means_.variance(b, 1); }
   /// What a plan does, beside fixed costs.
   [[nodiscard]] std::int64_t work(batching<Index> const& b) const {
@@ -180,6 +186,7 @@ template <class = when_called>
   return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};
 }
 
+/// What `batching::method` says of plans that were streamed in this way.
 [[nodiscard]] inline step_method method_of(stream_options const& way, weighed_samples const& items, batching_options const& o) noexcept {
   if (way.tuning.share != 0 || items.longest > o.capacity) return step_method::shared;
   return way.tuning.threshold == 0 ? step_method::random : step_method::gathered;

@@ -117,7 +117,7 @@ class priced_plans {
 
   void note(method by, batching<Index> plan, weighed_samples const& items) {
     auto const in_a_row = (std::max)(std::size_t{1}, (std::min)(std::size_t{8}, plan.steps() / 4));
-    token_means const means(items.tokens, items.size());
+    auto const means = token_means_of(items);
     by.time = plan.slowest.value;
     by.work = choice_.work(plan);
     by.deviation = means.variance(plan, in_a_row);
