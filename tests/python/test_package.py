@@ -4,11 +4,14 @@
 import collections.abc
 import copy
 import gc
+import importlib.metadata
 import importlib.util
+import inspect
 import json
 import os
 import pathlib
 import pickle
+import shutil
 import signal
 import struct
 import subprocess
@@ -39,6 +42,61 @@ def drawn(count, most, seed=1):
 def counts_of(arrays, n):
     """How often each of n indices occurs."""
     return np.bincount(np.concatenate([np.asarray(a) for a in arrays]) if arrays else np.zeros(0, int), minlength=n)
+
+
+class Distribution(unittest.TestCase):
+    def test_the_version_is_that_of_the_distribution(self):
+        self.assertEqual(ballast.__version__, importlib.metadata.version("ballast-plan"))
+
+    def test_the_other_project_named_ballast_is_told_apart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "ballast")
+            package.mkdir()
+            shutil.copy(ballast.__file__, package)
+            pathlib.Path(folder, "ballast-0.4.0.dist-info").mkdir()
+            run = subprocess.run([sys.executable, "-c", "import ballast"], cwd=folder, capture_output=True, text=True)
+            self.assertIn("ballast-0.4.0 of PyPI is another project", run.stderr)
+
+
+class Arguments(unittest.TestCase):
+    def test_a_wrong_argument_is_named_in_one_sentence(self):
+        plan = ballast.plan_steps([1, 2] * 20, capacity=8, ranks=2, cost=ballast.token_cost())
+        steps = partial(ballast.plan_steps, [1, 2], cost=ballast.token_cost())
+        run = partial(ballast.TrainingRun, [1, 2], capacity=8, cost=COST)
+        for call, sentence in (
+            (lambda: ballast.pack([1, 2], 8192.0), "capacity = 8192.0 must be an integer"),
+            (lambda: ballast.pack([1, 2], "8192"), "capacity = '8192' must be an integer"),
+            (lambda: ballast.pack([1, 2], None), "capacity = None must be an integer"),
+            (lambda: ballast.pack([1, 2], True), "capacity = True must be an integer"),
+            (lambda: ballast.pack([1, 2], 2**80), f"capacity = {2**80} is too large"),
+            (lambda: ballast.pack(None, 8), "lengths = None must be an array"),
+            (lambda: ballast.pack([1, 2], 8, search=1), "search = 1 must be True or False"),
+            (lambda: ballast.pack([1, 2], 8, max_items=2.0), "max_items = 2.0 must be an integer or None"),
+            (lambda: ballast.pack([1, 2], 8, cost=1), "pack: got an unexpected keyword argument 'cost'"),
+            (lambda: ballast.pack([1, 2]), "pack: missing a required argument: 'capacity'"),
+            (lambda: steps(capacity=8, ranks=-1), "ranks = -1 must not be negative"),
+            (lambda: steps(capacity=8, ranks=1, seed=-1), "seed = -1 must not be negative"),
+            (lambda: run(ranks=1, epochs=2.0), "epochs = 2.0 must be an integer"),
+            (lambda: run(ranks=None), "ranks = None must be an integer"),
+            (lambda: plan.packs_of(0.0, 1), "step = 0.0 must be an integer"),
+            (lambda: ballast.token_cost()(1.5), "length = 1.5 must be an integer"),
+            (lambda: ballast.transformer(layers=2.0), "transformer: missing a required argument: 'name'"),
+            (lambda: ballast.check(3, [1]), "check: no such types: plan (int), lengths (list)"),
+        ):
+            with self.assertRaises(TypeError) as raised:
+                call()
+            self.assertEqual(str(raised.exception), sentence)
+
+    def test_inspect_and_pickle_read_native_functions(self):
+        for name in ballast.__all__:
+            function = getattr(ballast, name)
+            if isinstance(function, types.FunctionType):
+                inspect.signature(function)
+                self.assertTrue(function.__doc__, name)
+        signature = inspect.signature(ballast.pack)
+        self.assertEqual(list(signature.parameters)[:3], ["lengths", "capacity", "oversize"])
+        self.assertEqual(signature.parameters["oversize"].default, "reject")
+        self.assertIs(pickle.loads(pickle.dumps(ballast.pack)), ballast.pack)
 
 
 class Packing(unittest.TestCase):

@@ -10,10 +10,23 @@
 Plans are pure functions of their arguments, so every rank makes the same one. docs/python.md is the manual.
 """
 
+import os as _os
 from collections.abc import Sequence as _Sequence
 
+for _name in _os.listdir(_os.path.dirname(_os.path.dirname(__file__))):
+    if _name.startswith("ballast-") and _name.endswith(".dist-info"):
+        raise ImportError(
+            f"{_name[:-10]} of PyPI is another project whose package has the same name, and it is installed in the "
+            "same folder: pip uninstall ballast ballast-plan, and then install ballast-plan again"
+        )
+
+from . import _ballast as _native
 from . import lengths, models
-from ._ballast import (
+from ._arguments import check_arguments_of as _check_arguments_of
+
+_check_arguments_of(_native)  # before the functions are imported
+
+from ._ballast import (  # noqa: E402
     Chunks,
     Cost,
     DegreeCost,
@@ -70,8 +83,9 @@ from ._ballast import (
     zigzag_indices,
     zigzag_inverse,
 )
-from .run import TrainingRun
-from .streams import stream
+from ._ballast import __version__ as __version__  # noqa: E402
+from .run import TrainingRun  # noqa: E402
+from .streams import stream  # noqa: E402
 
 _Sequence.register(Packs)
 

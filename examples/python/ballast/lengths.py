@@ -6,7 +6,15 @@
     lengths = ballast.lengths.from_dataset(dataset, "input_ids")
 """
 
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["from_arrow", "from_dataset", "from_idx", "from_parquet"]
 
@@ -15,7 +23,7 @@ IDX_MAGIC = b"MMIDIDX\0\0"
 IDX_HEADER = 34  # bytes in front of the lengths
 
 
-def idx_header(path):
+def idx_header(path: str | os.PathLike[str]) -> tuple[int, int, int]:
     """The token type, the number of sequences and that of document entries in a Megatron index file (.idx)."""
     with open(path, "rb") as file:
         head = file.read(IDX_HEADER)
@@ -27,7 +35,7 @@ def idx_header(path):
     return head[17], int.from_bytes(head[18:26], "little"), int.from_bytes(head[26:34], "little")
 
 
-def from_idx(path, documents=False):
+def from_idx(path: str | os.PathLike[str], documents: bool = False) -> NDArray[np.signedinteger[Any]]:
     """The number of tokens of each sequence of a Megatron index file (.idx), as an aligned array of int32.
 
     With `documents`, that of each document, as int64.
@@ -43,10 +51,11 @@ def from_idx(path, documents=False):
         raise ValueError(f"{path} ends after {len(ends)} of {entries} ends of documents")
     if entries and (ends[0] != 0 or ends[-1] != count or (np.diff(ends) < 0).any()):
         raise ValueError(f"{path} is damaged: its documents are not all of its {count} sequences in their order")
-    return np.diff(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[ends])
+    tokens: NDArray[np.int64] = np.diff(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[ends])
+    return tokens
 
 
-def from_arrow(column, first=0):
+def from_arrow(column: Any, first: int = 0) -> NDArray[Any]:
     """The length of each row of a column of lists, an Array or ChunkedArray of pyarrow, or one that holds lengths.
 
     `first` is the number of its first row, for sentences.
@@ -68,10 +77,11 @@ def from_arrow(column, first=0):
         counts = counts.combine_chunks()
         if isinstance(counts, pa.ChunkedArray):  # of no chunks, in older versions
             counts = pa.concat_arrays(counts.chunks)
-    return counts.to_numpy(zero_copy_only=False)
+    out: NDArray[Any] = counts.to_numpy(zero_copy_only=False)
+    return out
 
 
-def from_parquet(path, column):
+def from_parquet(path: str | os.PathLike[str], column: str) -> NDArray[Any]:
     """The length of each row of a column of a Parquet file, read row group by row group."""
     import pyarrow.parquet as pq
 
@@ -82,7 +92,7 @@ def from_parquet(path, column):
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def from_dataset(dataset, column="input_ids"):
+def from_dataset(dataset: Any, column: str = "input_ids") -> NDArray[Any]:
     """The length of each row of a `datasets.Dataset`, in its order: after shuffle, select and filter too."""
     counts = from_arrow(dataset.data.column(column))
     indices = getattr(dataset, "_indices", None)

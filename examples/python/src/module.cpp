@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <ballast/core/version.hpp>
+
+#include <string>
 
 #include "binders.hpp"
 
 NB_MODULE(_ballast, m) {
   m.doc() = "Plans balanced training of large models.";
+  auto const version = ballast::version;
+  m.attr("__version__") = std::to_string(version.major) + "." + std::to_string(version.minor) + "." + std::to_string(version.patch);
   ballast_python::bind_costs(m);
   ballast_python::bind_groups(m);
   ballast_python::bind_packing(m);

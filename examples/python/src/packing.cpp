@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <ballast/core/classes.hpp>
@@ -10,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -67,8 +69,6 @@ ballast::search_limits limits_of(std::uint64_t work, double gap, double seconds)
   ballast::require(seconds >= 0 && seconds < 1e9, [&] { return "seconds = " + std::to_string(seconds) + " must not be negative"; });
   return {.work = work, .gap = gap, .wall_clock = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9))};
 }
-
-std::uint64_t unlimited_if_none(nb::object const& value) { return value.is_none() ? 0 : nb::cast<std::uint64_t>(value); }
 
 nb::list pieces_of(packing_plan const& p) {
   nb::list out;
@@ -134,14 +134,14 @@ void bind_packing(nb::module_& m) {
   m.def(
       "pack",
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
-         std::int64_t sample_multiple, nb::object const& max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
+         std::int64_t sample_multiple, std::optional<std::uint64_t> max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
          bool search) {
         auto const options =
-            options_of(capacity, oversize, pack_multiple, sample_multiple, unlimited_if_none(max_items), pack_count_multiple, pack_count);
+            options_of(capacity, oversize, pack_multiple, sample_multiple, max_items.value_or(0), pack_count_multiple, pack_count);
         return checked(run(integers(lengths, "lengths"), {options, {}, search ? request::searched : request::fast}));
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
-      nb::arg("max_items").sig("None") = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "search"_a = false, text.c_str());
+      "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "search"_a = false, text.c_str());
   static std::string const long_text =
       std::string("Packs samples into as few packs as a search finds, usually the fewest or one or two more.") + options_text +
       "\n\nThe search ends when the plan is proven optimal or within `gap`, after `work` operations of about a nanosecond, or after\n"
@@ -149,38 +149,37 @@ void bind_packing(nb::module_& m) {
   m.def(
       "near_optimal",
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
-         std::int64_t sample_multiple, nb::object const& max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
+         std::int64_t sample_multiple, std::optional<std::uint64_t> max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
          std::uint64_t work, double gap, double seconds) {
         auto const options =
-            options_of(capacity, oversize, pack_multiple, sample_multiple, unlimited_if_none(max_items), pack_count_multiple, pack_count);
+            options_of(capacity, oversize, pack_multiple, sample_multiple, max_items.value_or(0), pack_count_multiple, pack_count);
         return checked(run(integers(lengths, "lengths"), {options, limits_of(work, gap, seconds), request::near_optimal}));
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
-      nb::arg("max_items").sig("None") = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "work"_a = 1'000'000'000,
-      "gap"_a = 0.0, "seconds"_a = 0.0, long_text.c_str());
+      "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "work"_a = 1'000'000'000, "gap"_a = 0.0,
+      "seconds"_a = 0.0, long_text.c_str());
   m.def(
       "padded_batches",
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t sample_multiple,
-         nb::object const& max_items) {
+         std::optional<std::uint64_t> max_items) {
         integers const given(lengths, "lengths");
-        auto const options = options_of(capacity, oversize, 1, sample_multiple, unlimited_if_none(max_items), 1, 0);
+        auto const options = options_of(capacity, oversize, 1, sample_multiple, max_items.value_or(0), 1, 0);
         return packing_plan{without_gil([&] { return ballast::padded_batches(given.range(), options); }), options, true};
       },
-      "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "sample_multiple"_a = 1,
-      nb::arg("max_items").sig("None") = nb::none(),
+      "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "sample_multiple"_a = 1, "max_items"_a = nb::none(),
       "The fewest batches in which rows times the longest row is at most `capacity`: `max_tokens` batches, whose rows are padded to the\n"
       "longest. `oversize` is \"reject\", \"set_aside\" or \"truncate\". `fill` counts the tokens of samples, without padding.");
   m.def(
       "lower_bound",
-      [](array_like const& lengths, std::int64_t capacity, nb::object const& max_items) {
+      [](array_like const& lengths, std::int64_t capacity, std::optional<std::uint64_t> max_items) {
         integers const given(lengths, "lengths");
-        auto const most = unlimited_if_none(max_items);
+        auto const most = max_items.value_or(0);
         return without_gil([&] {
           auto const all = ballast::apply_oversize(given.visit([](auto const& l) { return ballast::fold(l); }), {.capacity = capacity});
           return ballast::packing_lower_bound(all.weights, capacity, most != 0 ? most : all.weights.samples() + 1).packs;
         });
       },
-      "lengths"_a, "capacity"_a, nb::kw_only(), nb::arg("max_items").sig("None") = nb::none(), "A number of packs that every plan needs.");
+      "lengths"_a, "capacity"_a, nb::kw_only(), "max_items"_a = nb::none(), "A number of packs that every plan needs.");
 }
 
 }  // namespace ballast_python

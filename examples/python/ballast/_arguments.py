@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nanobind leaves out for functions of the native module: signatures that `inspect` reads, and one sentence that
+names a wrong argument, where nanobind lists the overloads."""
+
+import ast
+import functools
+import inspect
+import numbers
+import re
+import reprlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "int": ("an integer", lambda x: hasattr(x, "__index__") and not _is_bool(x)),
+    "float": ("a number", lambda x: isinstance(x, numbers.Real) and not _is_bool(x)),
+    "bool": ("True or False", lambda x: _is_bool(x)),
+    "str": ("a string", lambda x: isinstance(x, str)),
+    "None": ("None", lambda x: x is None),
+    "numpy.typing.ArrayLike": ("an array", lambda x: x is not None),
+    "collections.abc.Sequence[int]": ("a sequence of integers", lambda x: False),
+    "collections.abc.Sequence[float]": ("a sequence of numbers", lambda x: False),
+}
+
+
+def _is_bool(x: Any) -> bool:
+    return x is True or x is False
+
+
+def _signature(text: str, defaults: tuple[Any, ...] | None) -> inspect.Signature:
+    """From what nanobind keeps: 'def f(a: int = \\0, b: object | None = \\=1) -> str' and the default values; those with
+    an equals sign are texts."""
+    named = re.sub(r"\\(=?)(\d+)", lambda m: f"({m[2]}, {bool(m[1])})", text)
+    named = re.sub(r"ndarray\[[^\]]*\]", "ndarray", named)
+    function = ast.parse(named + ": ...").body[0]
+    assert isinstance(function, ast.FunctionDef)
+
+    def value(node: ast.expr | None) -> Any:
+        if node is None:
+            return inspect.Parameter.empty
+        given = ast.literal_eval(node)
+        if not isinstance(given, tuple):
+            return given
+        value = (defaults or ())[given[0]]
+        return ast.literal_eval(value) if given[1] else value
+
+    a = function.args
+    positional, P = a.posonlyargs + a.args, inspect.Parameter
+    kinds = [P.POSITIONAL_ONLY] * len(a.posonlyargs) + [P.POSITIONAL_OR_KEYWORD] * len(a.args)
+    given = [None] * (len(positional) - len(a.defaults)) + list(a.defaults)
+    rows = list(zip(positional, kinds, given)) + [(x, P.KEYWORD_ONLY, d) for x, d in zip(a.kwonlyargs, a.kw_defaults)]
+    return inspect.Signature(
+        [
+            P(x.arg, kind, default=value(d), annotation=ast.unparse(x.annotation) if x.annotation else P.empty)
+            for x, kind, d in rows
+        ],
+        return_annotation=ast.unparse(function.returns) if function.returns else inspect.Signature.empty,
+    )
+
+
+def _wrong(signature: inspect.Signature, bound: dict[str, Any]) -> str | None:
+    """The sentence about the first value that is of no kind its annotation allows."""
+    for name, value in bound.items():
+        annotation = signature.parameters[name].annotation
+        kinds = [] if annotation is inspect.Parameter.empty else annotation.split(" | ")
+        if kinds and all(kind in _KINDS and not _KINDS[kind][1](value) for kind in kinds):
+            wanted = " or ".join(_KINDS[kind][0] for kind in dict.fromkeys(kinds))
+            return f"{name} = {reprlib.repr(value)} must be {wanted}"
+    return None
+
+
+def _complaint(what: str, signature: inspect.Signature, args: Any, kwargs: Any) -> tuple[int, str]:
+    """What is wrong with arguments that nanobind refused, and how far they fit the signature."""
+    try:
+        bound = signature.bind(*args, **kwargs).arguments
+    except TypeError as error:
+        return 0, f"{what}: {error}"
+    sentence = _wrong(signature, bound)
+    if sentence:
+        return 2, sentence
+    for name, value in bound.items():
+        if hasattr(value, "__index__") and not 0 <= int(value) < 2**63:
+            return 2, f"{name} = {value} " + ("must not be negative" if int(value) < 0 else "is too large")
+    return 1, f"{what}: no such types: " + ", ".join(
+        f"{name} ({type(value).__name__})" for name, value in bound.items() if name != "self"
+    )
+
+
+def _checked(function: Any, what: str) -> Any:
+    signatures = [_signature(text, defaults) for text, _, defaults in function.__nb_signature__]
+    only = signatures[0] if len(signatures) == 1 else None
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if only and any(x is True or x is False for x in (*args, *kwargs.values())):  # for nanobind, True is 1
+            try:
+                sentence = _wrong(only, only.bind(*args, **kwargs).arguments)
+            except TypeError:
+                sentence = None
+            if sentence:
+                raise TypeError(sentence)
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if f"{function.__name__}(): incompatible function arguments" not in str(error):
+                raise
+        raise TypeError(max((_complaint(what, s, args, kwargs) for s in signatures), key=lambda found: found[0])[1])
+
+    del call.__wrapped__  # which inspect would ask
+    call.__doc__ = function.__nb_signature__[0][1]
+    if only:
+        call.__signature__ = only  # type: ignore[attr-defined]
+    return call
+
+
+def check_arguments_of(module: ModuleType) -> None:
+    """Puts such functions in the place of the native ones, methods too."""
+    for name, function in list(vars(module).items()):
+        if hasattr(function, "__nb_signature__"):
+            setattr(module, name, _checked(function, name))
+        elif isinstance(function, type):
+            for method, inner in list(vars(function).items()):
+                if hasattr(inner, "__nb_signature__") and (method[:2] != "__" or method == "__call__"):
+                    setattr(function, method, _checked(inner, method))
