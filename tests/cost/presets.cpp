@@ -83,6 +83,7 @@ TEST_CASE("presets: the parameters of published checkpoints, to the last") {
   STATIC_REQUIRE(parameters(transformer_preset("smollm2-135m")) == 134'515'008);
   STATIC_REQUIRE(parameters(transformer_preset("smollm2-360m")) == 361'821'120);
   STATIC_REQUIRE(parameters(transformer_preset("smollm2-1.7b")) == 1'711'376'384);
+  STATIC_REQUIRE(parameters(transformer_preset("smollm3-3b")) == 3'075'098'624);
 }
 
 TEST_CASE("presets: the parameters of vision-language models, to the last") {

@@ -8,6 +8,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import json
+import math
 import os
 import pathlib
 import pickle
@@ -349,9 +350,8 @@ class Memory(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "config.json")
             for text, sentence in (
-                (json.dumps(llama | {"model_type": "mamba"}), "model_type = 'mamba' is not one of"),
-                (json.dumps(llama | {"vocab_size": 0}), "vocab_size = 0 in the config must be a positive integer"),
-                (json.dumps(llama | {"hidden_act": "relu"}), "hidden_act = 'relu' in the config is not modelled"),
+                (json.dumps(llama | {"model_type": "unheard"}), "the model_type unheard is not known"),
+                (json.dumps(llama | {"vocab_size": 0.5}), "vocab_size.* must be a whole number"),
                 ("[1]", "must hold an object"),
                 ("{", "is no JSON"),
             ):
@@ -359,9 +359,56 @@ class Memory(unittest.TestCase):
                     file.write(text)
                 with self.assertRaisesRegex(ValueError, sentence):
                     ballast.models.shape_of(path)
+            with open(path, "w") as file:
+                json.dump(llama, file)
+            config = types.SimpleNamespace(model_type="llama", to_dict=lambda: llama)
+            module = types.SimpleNamespace(config=config)
+            for known in (path, pathlib.Path(path), folder, pathlib.Path(folder), llama, config, module, preset):
+                self.assertEqual(ballast.models.shape_of(known).parameters, preset.parameters)
+                cost = ballast.sample_time(known)
+                self.assertEqual([cost(n) for n in (1, 4096)], [ballast.sample_time(preset)(n) for n in (1, 4096)])
+                plan = partial(ballast.plan_steps, drawn(500, 8192), capacity=8192, ranks=4)
+                self.assertEqual(plan(cost=known).hash(), plan(cost="llama-3.1-8b").hash())
         self.assertIs(ballast.models.shape_of(preset), preset)
-        with self.assertRaisesRegex(ValueError, "nowhere is neither a file nor one of the presets"):
-            ballast.models.shape_of("nowhere")
+        images = llama | {"model_type": "llava", "vision_config": {"model_type": "clip_vision_model"}}
+        with self.assertRaisesRegex(ValueError, "reads images or sound"):
+            ballast.models.shape_of(images)
+        self.assertEqual(ballast.models.shape_of(images, images=True).layers, 32)
+
+    def test_a_name_of_a_hub_is_that_of_its_preset(self):
+        eight = ballast.transformer("llama-3.1-8b").parameters
+        for name in ("meta-llama/Llama-3.1-8B", "Meta-Llama-3.1-8B-Instruct", "LLAMA_3.1_8b", "nobody/llama-3-8b"):
+            self.assertEqual(ballast.models.shape_of(name).parameters, eight, name)
+        for name, near in (("Qwen/Qwen3-8", "qwen3-8b"), ("llama-3.2-8b", "llama-3.1-8b"), ("quen2.5-7b", "qwen2.5-7b")):
+            for call in (ballast.models.shape_of, ballast.sample_time, partial(ballast.stream, [], 8, 1, cost=name)):
+                with self.assertRaisesRegex(ValueError, f"{name} is neither a file nor .* mean {near}[?]"):
+                    call(*() if isinstance(call, partial) else (name,))
+
+    def test_a_function_is_a_cost_and_asked_once_for_each_length(self):
+        lengths, asked = drawn(3000, 4000), []
+        plan = partial(ballast.plan_steps, lengths, capacity=4096, ranks=4)
+        table = [n * n + 7 * n for n in range(4097)]
+
+        def cost(n):
+            asked.append(n)
+            return n * n + 7 * n
+
+        self.assertEqual(plan(cost=cost).hash(), plan(cost=table).hash())
+        self.assertEqual(asked, list(range(1, 4097)))
+        halves = plan(cost=lambda n: cost(n) / 2**10)
+        self.assertEqual(halves.hash(), plan(cost=lambda n: cost(n) / 2**3).hash())
+        self.assertEqual(plan(cost=np.sqrt).hash(), plan(cost=lambda n: n**0.5).hash())
+        run = partial(ballast.TrainingRun, lengths, capacity=4096, ranks=4)
+        self.assertEqual(run(cost=cost).hash(), run(cost=table).hash())
+        for bad, sentence in (
+            (lambda n: -n, "cost.1. = -1 must be a number that is not negative"),
+            (lambda n: 1 / (n - 3) if n > 3 else 1 if n < 3 else math.inf, "cost.3. = inf must be"),
+            (lambda n: "dear", "cost.1. = 'dear' must be"),
+        ):
+            with self.assertRaisesRegex(ValueError, sentence):
+                plan(cost=bad)
+        with self.assertRaises(ZeroDivisionError):
+            plan(cost=lambda n: 1 / 0)
 
     def test_where_the_bytes_of_a_tower_are(self):
         run = partial(ballast.memory, "qwen2.5-vl-7b", sequence=4096)
@@ -396,7 +443,7 @@ class Costs(unittest.TestCase):
         ):
             with self.assertRaisesRegex(ValueError, "cost is missing, and no cost is assumed"):
                 call()
-        with self.assertRaisesRegex(ValueError, 'no transformer preset "llama"; there are llama-3.1-8b'):
+        with self.assertRaisesRegex(ValueError, "llama is neither a file nor the name of a known model; did you mean "):
             ballast.plan_steps([4], capacity=8, ranks=1, cost="llama")
         with self.assertRaisesRegex(ValueError, "cost has 4 entries.*lacks that of length 4"):
             ballast.plan_steps([4], capacity=8, ranks=1, cost=[0, 1, 2, 3])
@@ -450,7 +497,7 @@ class Costs(unittest.TestCase):
             ballast.sample_time(COST, "h1000")
         with self.assertRaisesRegex(ValueError, "capacity = 0 must be positive"):
             ballast.sample_time(COST, capacity=0)
-        with self.assertRaisesRegex(ValueError, "model is neither the name of a published model nor a Transformer"):
+        with self.assertRaisesRegex(ValueError, "model is no name of a model, no config of one, and no Transformer"):
             ballast.sample_time([1, 2])
 
     def test_what_a_micro_batch_takes_is_priced_unless_a_price_is_given(self):

@@ -1063,7 +1063,7 @@ class Command(unittest.TestCase):
 
     def test_what_the_model_is_not_told(self):
         (self.folder / "stages.json").write_text('{"stages": [{"states": 1}]}')
-        (self.folder / "config.json").write_text('{"model_type": "mamba"}')
+        (self.folder / "config.json").write_text('{"model_type": "unheard"}')
         for command, sentence in (
             ("--model llama-3.1-8b", "--model needs --tokens"),
             ("--tp 2", "--tp is for --model"),
@@ -1075,8 +1075,8 @@ class Command(unittest.TestCase):
             ("--model llama-3.1-8b --tokens 64 --compiled", "--compiled is for trainers"),
             ("--model llama-3.1-8b --tokens 64 --framework jax", 'no trainer "jax"'),
             ("--model llama-3.1-8b --tokens 0", "sequence = 0 must be in"),
-            ("--model config.json --tokens 64", "model_type = 'mamba' is not one of"),
-            ("--model nowhere.json --tokens 64", "nowhere.json is neither a file nor one of the presets"),
+            ("--model config.json --tokens 64", "the model_type unheard is not known"),
+            ("--model nowhere.json --tokens 64", "nowhere.json is neither a file nor the name of a known model"),
             ("--parts stages.json", "stages.json has stages, but not as `ballast memory --json` prints them"),
         ):
             done = run(f"python -m ballast.snapshot snapshot.pickle {command}", self.folder)

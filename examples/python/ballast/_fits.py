@@ -168,6 +168,14 @@ def _read(model, dtype, attention):
     shape = ballast.models.shape_of(source)
     fields = {} if source is shape or isinstance(source, str) and source in ballast.presets() else None
     fields = ballast.models.fields_of(source) if fields is None else fields
+    if fields and fields.get("model_type") not in ballast.models.FAMILIES:
+        notes.append(
+            f"the tensors of {fields.get('model_type')} in eager PyTorch were not counted one by one, as were those of "
+            + ", ".join(ballast.models.FAMILIES)
+        )
+    act = fields.get("hidden_act", "silu")
+    if act != "silu" and fields.get("model_type") in ballast.models.FAMILIES:
+        raise ValueError(f"hidden_act = {act!r} in the config is not modelled; 'silu' is")
     kernel = attention or getattr(source, "_attn_implementation", None) or fields.get("attn_implementation")
     if kernel is None:
         kernel = "sdpa"

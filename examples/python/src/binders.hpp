@@ -6,6 +6,7 @@
 
 namespace ballast_python {
 
+void bind_models(nanobind::module_& m);
 void bind_costs(nanobind::module_& m);
 void bind_groups(nanobind::module_& m);
 void bind_packing(nanobind::module_& m);

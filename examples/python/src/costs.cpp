@@ -14,6 +14,8 @@
 #include <ballast/footprint/sample_time.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -31,27 +33,58 @@ bool operator==(any_cost const& a, any_cost const& b) {
   return one != nullptr && other != nullptr ? **one == **other : a.model == b.model;
 }
 
-namespace {
-
-transformer const* shape_of(nb::object const& model) {
-  if (nb::isinstance<transformer>(model)) return &nb::cast<transformer const&>(model);
-  return nb::isinstance<nb::str>(model) ? &ballast::transformer_preset(nb::cast<std::string>(model)) : nullptr;
+std::optional<transformer> shape_of(nb::handle model, bool images) {
+  if (nb::isinstance<transformer>(model)) return nb::cast<transformer>(model);
+  auto const is_known = nb::isinstance<nb::str>(model) || nb::isinstance<nb::dict>(model) || nb::hasattr(model, "__fspath__") ||
+                        nb::hasattr(model, "model_type") || (nb::hasattr(model, "config") && !nb::hasattr(model, "__array__"));
+  if (!is_known) return std::nullopt;
+  return nb::cast<transformer>(nb::module_::import_("ballast.models").attr("shape_of")(model, "images"_a = images));
 }
+
+namespace {
 
 any_cost time_of_samples(transformer const& model, std::string const& device, std::int64_t capacity) {
   auto const& on = ballast::device_named(device);
   return {ballast::coarse_cost{.fine = ballast::sample_time(model, on, {.rates = ballast::kernels_for(on)}, {}, {.capacity = capacity})}};
 }
 
+/// The table of a callable, which is asked once for each length. Numbers that are not whole are scaled, so that the largest is 2^40.
+any_cost tabulated(nb::object const& cost, std::int64_t longest) {
+  require(longest < 1 << 24,
+          [&] { return "cost is a function, which is asked for every length up to 2^24, and there is one of " + std::to_string(longest); });
+  std::vector<std::int64_t> table(static_cast<std::size_t>(longest) + 1);
+  std::vector<double> values(table.size());
+  auto whole = true;
+  for (std::size_t n = 1; n < table.size(); ++n) {
+    auto const value = cost(n);
+    auto const is_whole = nb::try_cast(value, table[n]);
+    if (is_whole) values[n] = static_cast<double>(table[n]);
+    require((is_whole || nb::try_cast(value, values[n])) && values[n] >= 0 && std::isfinite(values[n]), [&] {
+      return "cost(" + std::to_string(n) + ") = " + nb::cast<std::string>(nb::repr(value)) + " must be a number that is not negative";
+    });
+    whole = whole && is_whole;
+  }
+  auto const most = *std::max_element(values.begin(), values.end());
+  if (!whole && most > 0)
+    for (std::size_t n = 1; n < table.size(); ++n) table[n] = static_cast<std::int64_t>(std::llround(std::ldexp(values[n] / most, 40)));
+  return {std::make_shared<std::vector<std::int64_t> const>(std::move(table))};
+}
+
+bool is_function(nb::object const& cost) {  // a module is called, too, but has a config
+  return nb::isinstance<nb::callable>(cost) && !nb::isinstance<any_cost>(cost) && !nb::hasattr(cost, "config");
+}
+
 }  // namespace
 
 any_cost cost_of(cost_argument const& argument, std::int64_t capacity) {
   require(!argument.is_none(), [] {
-    return "cost is missing, and no cost is assumed: say what a sample costs, by the name of a model such as \"llama-3.1-8b\", "
+    return "cost is missing, and no cost is assumed: say what a sample costs, by the name, the config or the module of a model, as in "
+           "\"llama-3.1-8b\", "
            "ballast.sample_time(...), ballast.token_cost(), or an array of integers with the cost of each length";
   });
   if (nb::isinstance<any_cost>(argument)) return nb::cast<any_cost>(argument);
-  if (auto const* const model = shape_of(argument)) return time_of_samples(*model, "h100", capacity);
+  if (auto const model = shape_of(argument)) return time_of_samples(*model, "h100", capacity);
+  if (is_function(argument)) return tabulated(argument, capacity);
   integers const table(argument, "cost");
   return {std::make_shared<std::vector<std::int64_t> const>(table.copy())};
 }
@@ -63,10 +96,10 @@ void price_micro_batches(ballast::batching_options& options, any_cost& cost, int
 }
 
 any_cost cost_of(cost_argument const& argument, integers const& lengths, std::int64_t capacity) {
-  auto cost = cost_of(argument, capacity);
+  std::int64_t longest = 0;
+  for (auto const l : lengths.range()) longest = (std::max)(longest, l);
+  auto cost = cost_of(argument, is_function(argument) ? (std::max)(longest, capacity) : capacity);
   if (auto const* const table = std::get_if<length_table>(&cost.model); table != nullptr) {
-    std::int64_t longest = 0;
-    for (auto const l : lengths.range()) longest = (std::max)(longest, l);
     require(std::cmp_less(longest, (*table)->size()), [&] {
       return "cost has " + std::to_string((*table)->size()) + " entries, the costs of lengths from 0: it lacks that of length " +
              std::to_string(longest);
@@ -216,24 +249,24 @@ void bind_costs(nb::module_& m) {
   m.def(
       "sample_time",
       [](nb::object const& model, std::string const& device, std::int64_t capacity) {
-        auto const* const shape = shape_of(model);
-        require(shape != nullptr, [] { return "model is neither the name of a published model nor a Transformer"; });
+        auto const shape = shape_of(model);
+        require(shape.has_value(), [] { return "model is no name of a model, no config of one, and no Transformer"; });
         return time_of_samples(*shape, device, capacity);
       },
       "model"_a, "device"_a = "h100", "capacity"_a = ballast::sample_time_options{}.capacity,
-      nb::sig("def sample_time(model: str | Transformer, device: str = 'h100', capacity: int = 16384) -> Cost"),
+      nb::sig("def sample_time(model: object, device: str = 'h100', capacity: int = 16384) -> Cost"),
       "The time of a sample in a model on a device, in picoseconds, by what its kernels reach; `per_micro_batch` is what a micro-batch\n"
       "takes beside its samples. This is what cost=\"llama-3.1-8b\" means, on an h100. It is made for micro-batches of about\n"
       "`capacity` tokens.");
   m.def(
       "sample_cost",
       [](cost_argument const& model) -> any_cost {
-        if (auto const* const shape = shape_of(model)) return {ballast::sample_cost(*shape)};
+        if (auto const shape = shape_of(model)) return {ballast::sample_cost(*shape)};
         return cost_of(model, ballast::sample_time_options{}.capacity);
       },
       "model"_a,
       "The exact cost of a sample in a model, in units of its FLOPs: linear in the tokens, and attention by pairs.\n\n"
-      "`model` is the name of a published model, a Transformer, or an array of integers with the cost of each length.");
+      "`model` is a name, a config or a module of a model, a Transformer, or an array of integers with the cost of each length.");
 }
 
 }  // namespace ballast_python

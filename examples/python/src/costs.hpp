@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/options.hpp>
+#include <ballast/cost/transformer.hpp>
 
 #include <cstdint>
+#include <optional>
 
 #include "any_cost.hpp"
 #include "arrays.hpp"
@@ -13,8 +15,15 @@ namespace ballast_python {
 
 /// An argument that names a cost, or None if the caller named none.
 class cost_argument : public nb::object {
-  NB_OBJECT_DEFAULT(cost_argument, nb::object, "str | Cost | Transformer | numpy.typing.ArrayLike | None", is_any_object)
+  NB_OBJECT_DEFAULT(cost_argument, nb::object,
+                    "str | Cost | Transformer | os.PathLike[str] | collections.abc.Mapping[str, object] | "
+                    "collections.abc.Callable[[int], float] | numpy.typing.ArrayLike | None",
+                    is_any_object)
 };
+
+/// The shape of what ballast.models.shape_of knows: a name, a config or where it is, a module; none of an array. Needs the GIL.
+/// @param images  whether the language model of one that reads images too will do
+[[nodiscard]] std::optional<ballast::transformer> shape_of(nb::handle model, bool images = true);
 
 /// The cost that an argument names, of a model in micro-batches of a capacity. Needs the GIL. Throws invalid_input if it names none, or
 /// lacks the cost of a length.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "binders.hpp"
+#include "costs.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
 #include "planning/level_planning.hpp"
@@ -120,11 +121,10 @@ level_steps levels_for(array_like const& lengths, level_argument const& levels, 
     return "cost is missing, and no cost is assumed: say what a sample costs, by the name of a model such as \"llama-3.1-8b\"";
   });
   require(gpus > 0 && gpus < 1U << 20, [&] { return "gpus = " + std::to_string(gpus) + " must be in 1 ... 2^20 - 1"; });
-  auto const* const named = nb::isinstance<nb::str>(cost) ? &ballast::transformer_preset(nb::cast<std::string>(cost)) : nullptr;
-  require(named != nullptr || nb::isinstance<ballast::transformer>(cost),
-          [] { return "cost is neither the name of a model nor a Transformer"; });
+  auto const model = shape_of(cost);
+  require(model.has_value(), [] { return "cost is no name of a model, no config of one, and no Transformer"; });
   ballast::sequence_parallel_setup on;
-  on.model = named != nullptr ? *named : nb::cast<ballast::transformer const&>(cost);
+  on.model = *model;
   on.device = ballast::device_named(device);
   on.devices = gpus;
   on.kernels = ballast::times_of({.device = on.device, .mfu = {}, .time = {}, .links = {}, .hidden = {}}, {});

@@ -29,10 +29,10 @@ using ballast::vision_language_model;
 
 namespace {
 
-/// A model, or the name of one.
 transformer model_of(nb::handle argument) {
-  if (nb::isinstance<transformer>(argument)) return nb::cast<transformer const&>(argument);
-  return ballast::transformer_preset(nb::cast<std::string>(argument));
+  auto const model = shape_of(argument, false);
+  ballast::require(model.has_value(), [] { return "model is no name of a model, no config of one, and no Transformer"; });
+  return *model;
 }
 
 /// A vision-language model, if it is one or the name of one.

@@ -12,6 +12,7 @@ NB_MODULE(_ballast, m) {
   auto const version = ballast::version;
   m.attr("__version__") = std::to_string(version.major) + "." + std::to_string(version.minor) + "." + std::to_string(version.patch);
   ballast_python::bind_costs(m);
+  ballast_python::bind_models(m);
   ballast_python::bind_groups(m);
   ballast_python::bind_packing(m);
   ballast_python::bind_steps(m);

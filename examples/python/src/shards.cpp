@@ -27,6 +27,7 @@
 #include <utility>
 
 #include "binders.hpp"
+#include "costs.hpp"
 #include "errors.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
@@ -73,11 +74,6 @@ shared_cost cost_of_model(ballast::transformer const& model, std::uint64_t ranks
   return out;
 }
 
-ballast::transformer const* model_of(nb::handle argument) {
-  if (nb::isinstance<ballast::transformer>(argument)) return &nb::cast<ballast::transformer const&>(argument);
-  return nb::isinstance<nb::str>(argument) ? &ballast::transformer_preset(nb::cast<std::string>(argument)) : nullptr;
-}
-
 }  // namespace
 
 shared_cost shared_cost_of(shared_cost_argument const& argument, std::uint64_t ranks, std::int64_t capacity) {
@@ -86,9 +82,10 @@ shared_cost shared_cost_of(shared_cost_argument const& argument, std::uint64_t r
            "ballast.degree_cost(...)";
   });
   if (nb::isinstance<shared_cost>(argument)) return nb::cast<shared_cost>(argument);
-  auto const* const model = model_of(argument);
-  require(model != nullptr, [] {
-    return "cost is neither the name of a model, a Transformer nor ballast.degree_cost(...): other costs do not say what a sample takes "
+  auto const model = shape_of(argument);
+  require(model.has_value(), [] {
+    return "cost is no name of a model, no config of one, no Transformer and no ballast.degree_cost(...): other costs do not say what a "
+           "sample takes "
            "that several ranks share";
   });
   return cost_of_model(*model, ranks, capacity, "h100", 0);
@@ -251,8 +248,8 @@ void bind_degree_cost(nb::module_& m) {
   m.def(
       "degree_cost",
       [](nb::object const& model, std::uint64_t ranks, std::string const& device, std::int64_t capacity, std::uint32_t recomputed_layers) {
-        auto const* const shape = model_of(model);
-        require(shape != nullptr, [] { return "model is neither the name of a published model nor a Transformer"; });
+        auto const shape = shape_of(model);
+        require(shape.has_value(), [] { return "model is no name of a model, no config of one, and no Transformer"; });
         return cost_of_model(*shape, ranks, capacity, device, recomputed_layers);
       },
       "model"_a, nb::kw_only(), "ranks"_a, "device"_a = "h100", "capacity"_a = ballast::sample_time_options{}.capacity,

@@ -108,7 +108,7 @@ inline constexpr std::array transformer_presets{
         "kimi-k2", detail::latent_shape(
                        detail::with_experts(detail::llama_shape(61, 7168, 64, 64, 192, 18432, 163840), 384, 8, 2048, 2048, 1), 1536, true)},
     // Bai et al., arXiv 2309.16609; Cai et al., arXiv 2403.17297; Chiang et al., "Vicuna"; Radford et al., "GPT-2"; Zhang et al., arXiv
-    // 2401.02385 (TinyLlama); Ben Allal et al., "SmolLM2", arXiv 2502.02737
+    // 2401.02385 (TinyLlama); Ben Allal et al., "SmolLM2", arXiv 2502.02737, and SmolLM3
     preset<transformer>{"qwen-7b-chat", detail::qwen2_shape(detail::llama_shape(32, 4096, 32, 32, 128, 11008, 151936))},
     preset<transformer>{"internlm2-20b", detail::llama_shape(48, 6144, 48, 8, 128, 16384, 92544)},
     preset<transformer>{"vicuna-7b", detail::llama_shape(32, 4096, 32, 32, 128, 11008, 32000)},
@@ -120,6 +120,7 @@ inline constexpr std::array transformer_presets{
     preset<transformer>{"smollm2-135m", detail::llama_shape(30, 576, 9, 3, 64, 1536, 49152, true)},
     preset<transformer>{"smollm2-360m", detail::llama_shape(32, 960, 15, 5, 64, 2560, 49152, true)},
     preset<transformer>{"smollm2-1.7b", detail::llama_shape(24, 2048, 32, 32, 64, 8192, 49152, true)},
+    preset<transformer>{"smollm3-3b", detail::llama_shape(36, 2048, 16, 4, 128, 11008, 128256, true)},
 };
 
 /// @brief Vision transformers.
