@@ -45,6 +45,7 @@
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/routed_rows.hpp>
 #include <ballast/cost/routed_work.hpp>
+#include <ballast/cost/sample_degree_cost.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/table.hpp>

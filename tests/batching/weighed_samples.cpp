@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/check.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weighed_samples.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
@@ -11,6 +13,8 @@
 #include "support/lengths.hpp"
 #include "support/refusal.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -50,6 +54,57 @@ TEST_CASE("weigh: planners return of weighed samples what they return of lengths
   for (auto const how : {ballast::dealing::in_order, ballast::dealing::random, ballast::dealing::sorted, ballast::dealing::rows})
     CHECK(hash(ballast::deal_steps(packs, l, o, cost, {.how = how})) == hash(ballast::deal_steps(packs, samples, o, {.how = how})));
   CHECK(hash(ballast::plan_steps<std::uint64_t>(samples, o)) == hash(ballast::plan_steps(samples, o)));
+}
+
+TEST_CASE("weigh: costs that are no function of lengths are balanced, and checked sample by sample", "[batching]") {
+  ballast::splitmix64 draw(6);
+  for (int round = 0; round < 24; ++round) {
+    auto const l = random_lengths(static_cast<std::size_t>(between(1, 900, draw)), 3000, draw);
+    lengths costs(l.size());
+    for (std::size_t i = 0; i < l.size(); ++i) costs[i] = l[i] * between(1, 40, draw);
+    constexpr std::array waits{ballast::synchronisation::per_step, ballast::synchronisation::per_micro_batch,
+                               ballast::synchronisation::pipeline};
+    options const o{.capacity = 4096,
+                    .ranks = static_cast<std::uint64_t>(between(1, 8, draw)),
+                    .micro_batches = static_cast<std::uint64_t>(between(1, 4, draw)),
+                    .synchronisation = waits[draw() % 3],
+                    .stages = 3};
+    auto const samples = weigh(l, costs, o);
+    auto plan = ballast::plan_steps(samples, o);
+    INFO(round << ": " << describe(check_batching(plan, samples, o)));
+    CHECK(check_batching(plan, samples, o).valid());
+    CHECK(plan.slowest.lower_bound <= plan.slowest.value);
+    CHECK(plan.slowest.lower_bound >= ballast::divide_up(samples.all_cost, static_cast<std::int64_t>(o.ranks)) - samples.all_cost / 1000);
+    if (o.synchronisation == ballast::synchronisation::per_step && plan.steps() > 1) {
+      auto other = samples;  // the figures are those of these costs alone
+      std::reverse(other.cost.begin(), other.cost.end());
+      CHECK_FALSE(check_batching(plan, other, o).valid());
+    }
+  }
+}
+
+TEST_CASE("weigh: planners balance the costs that they are given, not the lengths", "[batching]") {
+  ballast::splitmix64 draw(7);
+  auto const l = random_lengths(4000, 2000, draw);
+  lengths costs(l.size());
+  for (std::size_t i = 0; i < l.size(); ++i) costs[i] = l[i] * between(1, 40, draw);
+  options const o{.capacity = 8192, .ranks = 8, .micro_batches = 2};
+  auto const samples = weigh(l, costs, o);
+  auto by_length = ballast::plan_steps(l, o, ballast::token_cost{});
+  std::int64_t blind = 0;
+  for (std::size_t s = 0; s < by_length.steps(); ++s) {
+    std::int64_t slowest = 0;
+    for (std::size_t r = 0; r < o.ranks; ++r) {
+      std::int64_t mine = 0;
+      for (auto const pack : by_length.packs_of(s, r))
+        for (auto const i : pack) mine += costs[i];
+      slowest = (std::max)(slowest, mine);
+    }
+    blind += slowest;
+  }
+  auto const plan = ballast::plan_steps(samples, o);
+  CHECK(plan.slowest.gap() < 0.01);
+  CHECK(blind > plan.slowest.value + plan.slowest.value / 20);
 }
 
 TEST_CASE("weigh: refusals name the argument, the index and the value", "[batching]") {

@@ -71,6 +71,12 @@ exhaustive_times exhaustive_shards(std::vector<std::int64_t> const& lengths, bal
       }
     return best;
   };
+  auto const time_of = [&](std::size_t i, std::int64_t width) -> std::int64_t {
+    if constexpr (requires { cost(i, lengths[i], width); })
+      return static_cast<std::int64_t>(cost(i, lengths[i], width));
+    else
+      return static_cast<std::int64_t>(cost(lengths[i], width));
+  };
   table path(sets, 0), micro(sets, 0);  // of the blocks of the level below: passes on it and its children; at most one pass for each rank
   for (std::uint64_t width = 1; width <= o.ranks; width *= 2) {
     table tokens(sets, 0), time(sets, 0), pass(sets, never), all(sets, never);
@@ -79,7 +85,7 @@ exhaustive_times exhaustive_shards(std::vector<std::int64_t> const& lengths, bal
       while ((set >> low & 1) == 0) ++low;
       auto const rest = set & (set - 1);
       tokens[set] = tokens[rest] + lengths[low];
-      time[set] = time[rest] + static_cast<std::int64_t>(cost(lengths[low], static_cast<std::int64_t>(width)));
+      time[set] = time[rest] + time_of(low, static_cast<std::int64_t>(width));
       if (width <= most && tokens[set] <= o.capacity * static_cast<std::int64_t>(width)) pass[set] = time[set] + o.cost_per_pass;
     }
     pass[0] = all[0] = 0;  // `all`: as few passes as hold the set, so that the sum of their times is least

@@ -4,11 +4,13 @@
 #include <ballast/batching/fault.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/verdict.hpp>
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 /// @file
 /// @brief The validator of plans of steps, of this library or any other planner. It shares no code with the planners.
@@ -36,6 +38,24 @@ template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] verdict check_batching(batching<Index> const& plan, R const& lengths, batching_options const& options, Cost const& cost,
                                      std::uint32_t share_overhead = 0, std::span<std::uint64_t const> keys = {}) {
   return detail::batching_checker<Index, R, Cost>(plan, lengths, options, cost, share_overhead, keys).run();
+}
+
+/// @brief As above, for samples whose costs are not a function of their lengths.
+/// @param plan     the plan
+/// @param samples  made by `weigh`
+/// @param options  the options that the plan must meet
+/// @param share_overhead  extra cost of shared samples, in thousandths of their cost
+/// @param keys  as above
+/// @return as above
+/// @throws invalid_input as above
+/// @par Complexity
+/// O(samples + places).
+template <index_type Index>
+[[nodiscard]] verdict check_batching(batching<Index> const& plan, weighed_samples const& samples, batching_options const& options,
+                                     std::uint32_t share_overhead = 0, std::span<std::uint64_t const> keys = {}) {
+  return detail::batching_checker<Index, std::vector<std::int64_t>, std::vector<std::int64_t>>(plan, samples.tokens, options, samples.cost,
+                                                                                               share_overhead, keys)
+      .run();
 }
 
 }  // namespace ballast::inline v0_2

@@ -14,6 +14,20 @@
 /// @brief `degree_cost`: the time of one sample that a group of ranks shares, by its length and the number of ranks.
 
 namespace ballast::inline v0_2 {
+namespace detail {
+
+/// Nanoseconds of a sample on each rank that shares it, and whether they are known in 63 bits.
+[[nodiscard]] constexpr std::int64_t shared_time(std::int64_t linear, std::int64_t square, std::int64_t exchange, std::int64_t length,
+                                                 std::int64_t ranks) noexcept {
+  return divide_up(divide_up(length * (linear + square * length), ranks) + exchange * length, std::int64_t{1000});
+}
+[[nodiscard]] constexpr bool shared_time_fits(std::int64_t linear, std::int64_t square, std::int64_t exchange,
+                                              std::int64_t length) noexcept {
+  auto const n = checked(length);
+  return (n * (checked(linear) + checked(square) * n) + checked(exchange) * n).fits();
+}
+
+}  // namespace detail
 
 /// @brief Time of a sample that `ranks` ranks share (context parallelism): `(linear n + square n^2) / ranks + exchange n`.
 ///
@@ -34,12 +48,11 @@ struct degree_cost {
   /// @brief The time. @param length tokens of the sample @param ranks number of ranks that share it, at least 1; with `fits`
   /// @return nanoseconds
   [[nodiscard]] std::int64_t operator()(std::int64_t length, std::int64_t ranks) const noexcept {
-    return divide_up(divide_up(length * (linear + square * length), ranks) + exchange_of(ranks) * length, std::int64_t{1000});
+    return detail::shared_time(linear, square, exchange_of(ranks), length, ranks);
   }
   /// @brief Whether the time can be computed in 63 bits and no constant is negative. @param length tokens @param ranks number of ranks
   [[nodiscard]] bool fits(std::int64_t length, std::int64_t ranks) const noexcept {
-    auto const n = checked(length);
-    return ranks > 0 && (n * (checked(linear) + checked(square) * n) + checked(exchange_of(ranks)) * n).fits();
+    return ranks > 0 && detail::shared_time_fits(linear, square, exchange_of(ranks), length);
   }
   /// @brief What a token costs each rank in exchanges. @param ranks at least 1 @return picoseconds
   [[nodiscard]] std::int64_t exchange_of(std::int64_t ranks) const noexcept {
@@ -53,20 +66,4 @@ struct degree_cost {
 
 static_assert(degree_cost_model<degree_cost>);
 
-namespace detail {
-
-/// A cost of groups by their number of units, of `ranks` ranks each.
-template <degree_cost_model Cost>
-struct cost_of_units {
-  Cost const* cost;
-  std::int64_t ranks;
-  [[nodiscard]] auto operator()(std::int64_t length, std::int64_t units) const { return (*cost)(length, units * ranks); }
-  [[nodiscard]] bool fits(std::int64_t length, std::int64_t units) const
-    requires requires { cost->fits(length, units); }
-  {
-    return cost->fits(length, units * ranks);
-  }
-};
-
-}  // namespace detail
 }  // namespace ballast::inline v0_2

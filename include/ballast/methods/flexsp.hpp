@@ -6,8 +6,8 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/sort.hpp>
 #include <ballast/core/status.hpp>
-#include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/sample_degree_cost.hpp>
 #include <ballast/methods/length_buckets.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/partition/options.hpp>

@@ -30,7 +30,7 @@ struct any_degree_options {
 /// bound is at least `least_time`, and at most the bound by area of `shard_bounds`, which holds for powers of two only.
 ///
 /// @tparam R     range of integers
-/// @tparam Cost  a `degree_cost_model`
+/// @tparam Cost  a `shard_cost_model`
 /// @param lengths  tokens of each sample
 /// @param options  ranks, capacity, fixed time of a pass, and most ranks that share a sample
 /// @param cost     time of a sample by its length and the number of ranks that share it
@@ -42,7 +42,7 @@ struct any_degree_options {
 /// A pure function of its arguments, in integers.
 /// @par Source
 /// The dual search on the makespan of moldable tasks (Mounie, Rapine and Trystram, SIAM J. Computing 37, 2007).
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] std::int64_t any_degree_bound(R const& lengths, sharding_options const& options, Cost const& cost) {
   return detail::any_degree_times(lengths, options, cost).bound();
 }
@@ -60,7 +60,7 @@ template <length_range R, degree_cost_model Cost>
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   a `degree_cost_model`
+/// @tparam Cost   a `shard_cost_model`
 /// @param lengths  tokens of each sample; may be empty
 /// @param options  shape of the batch; `execution` is not read
 /// @param cost     time of a sample by its length and the number of ranks that share it
@@ -76,7 +76,7 @@ template <length_range R, degree_cost_model Cost>
 /// A pure function of its arguments, in integers; equal lengths keep their order.
 /// @par Source
 /// Groups of any number of ranks are those of ByteScale (arXiv 2502.21231); the search is that of moldable tasks.
-template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
+template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cost>
 [[nodiscard]] shards<Index> any_degree_shards(R const& lengths, sharding_options options, Cost const& cost,
                                               any_degree_options const& search = {}) {
   require(search.attempts > 0, [&] { return sentence("attempts = ", search.attempts, " must be positive"); });

@@ -50,7 +50,7 @@ class tree_bounds {
   [[nodiscard]] std::int64_t longest() const {
     std::int64_t longest = 0;
     for (std::size_t i = 0; i < t_.length.size(); ++i) {
-      if (i > 0 && (t_.length[i] == t_.length[i - 1] || (t_.monotone && t_.at(i, 0) <= longest))) continue;
+      if (i > 0 && ((t_.by_length && t_.length[i] == t_.length[i - 1]) || (t_.monotone && t_.at(i, 0) <= longest))) continue;
       auto quickest = degree_times::most;
       for (std::size_t l = 0; l < t_.levels; ++l)
         if (fits_tokens(i, l)) quickest = (std::min)(quickest, t_.at(i, l));
@@ -124,7 +124,7 @@ struct shard_lower_bounds {
 /// `options.sizes` allows.
 ///
 /// @tparam R     range of integers
-/// @tparam Cost  a `degree_cost_model`
+/// @tparam Cost  a `shard_cost_model`
 /// @param lengths  tokens of each sample
 /// @param options  ranks, capacity, fixed time of a pass, policy, and most ranks that share a sample
 /// @param cost     time of a sample by its length and the number of ranks that share it
@@ -137,7 +137,7 @@ struct shard_lower_bounds {
 /// A pure function of its arguments, in integers.
 /// @par Source
 /// `area` is the dual search on the makespan of monotone moldable tasks (Mounie, Rapine and Trystram, SIAM J. Computing 37, 2007).
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] shard_lower_bounds shard_bounds(R const& lengths, sharding_options const& options, Cost const& cost) {
   detail::require_valid(options);
   if (detail::takes_any_size(options, std::ranges::size(lengths))) {

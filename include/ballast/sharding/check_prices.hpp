@@ -76,7 +76,7 @@ namespace detail {
 /// one pass.
 ///
 /// @tparam R     range of integers
-/// @tparam Cost  a `degree_cost_model`
+/// @tparam Cost  a `shard_cost_model`
 /// @param proof    the prices
 /// @param lengths  tokens of each sample
 /// @param options  ranks, capacity, fixed time of a pass, and most ranks that share a sample
@@ -88,7 +88,7 @@ namespace detail {
 /// O(samples (sizes of groups + prices)).
 /// @par Determinism
 /// A pure function of its arguments, in 128-bit integers.
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] bool check_prices(price_certificate const& proof, R const& lengths, sharding_options const& options, Cost const& cost) {
   detail::require_valid(options);
   require(proof.per_token.size() == proof.per_time.size(),
@@ -104,12 +104,13 @@ template <length_range R, degree_cost_model Cost>
   auto const any = detail::takes_any_size(options, std::ranges::size(lengths));
   wide paid;
   std::int64_t sum = 0;
-  for (auto const l : lengths) {
-    auto const length = static_cast<std::int64_t>(l);
+  auto const at = read_by_position(lengths);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(std::ranges::size(lengths)); ++i) {
+    auto const length = static_cast<std::int64_t>(at[i]);
     std::int64_t least = -1;  // rank-time of the sample
     for (std::int64_t ranks = 1; ranks <= widest; any ? ++ranks : ranks *= 2) {
       if (length > options.capacity * ranks) continue;
-      auto const time = static_cast<std::int64_t>(cost(length, ranks));
+      auto const time = static_cast<std::int64_t>(detail::shard_time(cost, i, length, ranks));
       require(time >= 0, [&] { return sentence("a sample of ", length, " tokens takes a negative time"); });
       if (time > left) continue;
       require(time <= price_certificate::budget / ranks, [] { return "a rank-time exceeds 2^62"; });

@@ -32,7 +32,7 @@ inline constexpr bool divides_evenly<divided_cost<Whole>> = true;
 /// `cost_per_pass` for each `capacity` tokens.
 ///
 /// @tparam R     range of integers
-/// @tparam Cost  a `degree_cost_model`
+/// @tparam Cost  a `shard_cost_model`
 /// @param lengths  tokens of each sample, positive
 /// @param options  capacity, ranks and `cost_per_pass`
 /// @param cost     time of a sample by its length and the number of ranks that share it
@@ -40,7 +40,7 @@ inline constexpr bool divides_evenly<divided_cost<Whole>> = true;
 /// @throws invalid_input for a bad option, or a time outside [0, 2^62)
 /// @par Complexity
 /// O(samples * ranks) calls of the cost; O(samples) of a `divided_cost`.
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] std::int64_t least_time(R const& lengths, sharding_options const& options, Cost const& cost) {
   detail::require_valid(options);
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();

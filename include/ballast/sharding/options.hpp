@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/cost/sample_degree_cost.hpp>
 #include <ballast/sharding/result.hpp>
 
 #include <algorithm>
@@ -48,13 +49,12 @@ inline void require_valid(sharding_options const& o) {
 }
 
 /// The time of sample `i` on `ranks` ranks, checked to be in [0, 2^62).
-template <degree_cost_model Cost>
+template <shard_cost_model Cost>
 [[nodiscard]] std::int64_t sample_time(Cost const& cost, std::size_t i, std::int64_t length, std::uint64_t ranks) {
   auto const d = static_cast<std::int64_t>(ranks);
   auto const name = [&] { return sentence(entry("lengths", i, length), " on ", d, " ranks"); };
-  if constexpr (requires { static_cast<bool>(cost.fits(length, d)); })
-    require(cost.fits(length, d), [&] { return name() + " has a time that is negative or too large for 63 bits"; });
-  auto const time = cost(length, d);
+  require(shard_time_fits(cost, i, length, d), [&] { return name() + " has a time that is negative or too large for 63 bits"; });
+  auto const time = shard_time(cost, i, length, d);
   require(std::cmp_greater_equal(time, 0) && std::cmp_less(time, std::int64_t{1} << 62),
           [&] { return sentence(name(), " takes ", time, ", outside [0, 2^62)"); });
   return static_cast<std::int64_t>(time);

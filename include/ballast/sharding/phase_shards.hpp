@@ -6,6 +6,7 @@
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/cost/sample_degree_cost.hpp>
 #include <ballast/sharding/detail/moved_tokens.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
@@ -119,8 +120,21 @@ template <index_type Index, length_range R>
 
 namespace detail {
 
+/// The cost of some of the samples, numbered anew.
+template <sample_degree_cost_model Cost, index_type Index>
+struct cost_of_some {
+  Cost const* cost;
+  std::span<Index const> number;  // in `cost`, of each
+  [[nodiscard]] auto operator()(std::size_t sample, std::int64_t length, std::int64_t ranks) const {
+    return (*cost)(static_cast<std::size_t>(number[sample]), length, ranks);
+  }
+  [[nodiscard]] bool fits(std::size_t sample, std::int64_t length, std::int64_t ranks) const {
+    return shard_time_fits(*cost, static_cast<std::size_t>(number[sample]), length, ranks);
+  }
+};
+
 /// `plan_shards` for the samples that have tokens.
-template <index_type Index, length_range R, degree_cost_model Cost>
+template <index_type Index, length_range R, shard_cost_model Cost>
 [[nodiscard]] shards<Index> plan_present(R const& lengths, sharding_options const& options, Cost const& cost, shard_search const& search) {
   auto const at = read_by_position(lengths);
   std::vector<std::int64_t> present;
@@ -132,7 +146,12 @@ template <index_type Index, length_range R, degree_cost_model Cost>
     present.push_back(length);
     sample.push_back(static_cast<Index>(i));
   }
-  auto out = plan_shards<Index>(present, options, cost, search);
+  auto out = [&] {
+    if constexpr (sample_degree_cost_model<Cost>)
+      return plan_shards<Index>(present, options, cost_of_some<Cost, Index>{&cost, sample}, search);
+    else
+      return plan_shards<Index>(present, options, cost, search);
+  }();
   for (auto& p : out.pieces) p.sample = sample[p.sample];
   return out;
 }
@@ -150,7 +169,7 @@ template <index_type Index, length_range R, degree_cost_model Cost>
 /// @tparam Index    type of the sample indices
 /// @tparam Lengths  range of ranges of integers
 /// @tparam Options  range of `sharding_options`
-/// @tparam Costs    range of a `degree_cost_model`
+/// @tparam Costs    range of a `shard_cost_model`
 /// @param lengths  of each phase, the tokens of each sample in it; 0 = the sample is not in this phase. The last phase is the language
 /// model
 /// @param options  of each phase, its shape; all with the same ranks
@@ -167,7 +186,7 @@ template <index_type Index, length_range R, degree_cost_model Cost>
 /// "OrchMLLM", arXiv 2503.23830, deals the samples of each phase anew, whole, and without a bound.
 template <index_type Index = std::uint32_t, std::ranges::random_access_range Lengths, std::ranges::random_access_range Options,
           std::ranges::random_access_range Costs>
-  requires length_range<std::ranges::range_value_t<Lengths>> && degree_cost_model<std::ranges::range_value_t<Costs>>
+  requires length_range<std::ranges::range_value_t<Lengths>> && shard_cost_model<std::ranges::range_value_t<Costs>>
 [[nodiscard]] phased_shards<Index> phase_shards(Lengths const& lengths, Options const& options, Costs const& costs,
                                                 shard_search const& search = {}) {
   auto const count = static_cast<std::size_t>(std::ranges::size(lengths));

@@ -4,7 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/sort.hpp>
-#include <ballast/cost/degree_cost.hpp>
+#include <ballast/cost/sample_degree_cost.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/detail/any_degree_search.hpp>
 #include <ballast/sharding/detail/any_degree_times.hpp>
@@ -125,7 +125,7 @@ template <class = when_called>
 
 /// The best plan below `best` on units of several ranks: blocks of 1, 2, 4, ... units, for odd sizes of units whose bounds are least: one
 /// unless the search is deep.
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] run_plan search_units(R const& lengths, sharding_options o, Cost const& cost, std::int64_t best, shard_search const& search) {
   struct unit {
     std::int64_t ranks, lower;
@@ -173,7 +173,7 @@ template <length_range R, degree_cost_model Cost>
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   a `degree_cost_model`
+/// @tparam Cost   a `shard_cost_model`
 /// @param lengths  tokens of each sample; may be empty
 /// @param options  `{.capacity = 16384, .ranks = 64, .cost_per_pass = 30'000'000}`: the shape of the batch and its policy
 /// @param cost     time of a sample by its length and the number of ranks that share it, such as a `degree_cost`
@@ -194,7 +194,7 @@ template <length_range R, degree_cost_model Cost>
 /// @par Source
 /// The dual search is that of monotone moldable tasks (Mounie, Rapine and Trystram, SIAM J. Computing 37, 2007). FlexSP (arXiv 2412.01523)
 /// states the problem for passes in lockstep, Skrull (2505.19609) for mixed ones, ByteScale (2502.21231) for independent ones.
-template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
+template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cost>
 [[nodiscard]] shards<Index> plan_shards(R const& lengths, sharding_options const& options, Cost const& cost,
                                         shard_search const& search = {}) {
   require_index<std::uint32_t>(std::ranges::size(lengths), "samples");

@@ -60,7 +60,7 @@ template <index_type Index>
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   a `degree_cost_model`
+/// @tparam Cost   a `shard_cost_model`
 /// @param lengths  tokens of each sample of the micro-batch; may be empty
 /// @param options  ranks, capacity and fixed time of a pass; `execution` and `layout` are not read
 /// @param cost     time of a sample by its length and the number of ranks that share it
@@ -73,7 +73,7 @@ template <index_type Index>
 /// A pure function of its arguments; equal lengths keep their order.
 /// @par Source
 /// The problem that FlexSP (arXiv 2412.01523, section 4) gives to an integer program for each micro-batch.
-template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
+template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cost>
 [[nodiscard]] grouped_samples<Index> power_of_two_groups(R const& lengths, sharding_options const& options, Cost const& cost) {
   auto const times = detail::times_of_degrees(lengths, options, cost);
   auto const samples = detail::all_positions(times);

@@ -34,7 +34,7 @@ struct price_options {
 /// pass.
 ///
 /// @tparam R     range of integers
-/// @tparam Cost  a `degree_cost_model`
+/// @tparam Cost  a `shard_cost_model`
 /// @param lengths  tokens of each sample
 /// @param options  ranks, capacity, fixed time of a pass, and most ranks that share a sample
 /// @param cost     time of a sample by its length and the number of ranks that share it
@@ -48,7 +48,7 @@ struct price_options {
 /// A pure function of its arguments, in 128-bit integers.
 /// @par Source
 /// Weak duality of the linear program that assigns samples to ranks by their number of passes.
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] price_certificate price_bound(R const& lengths, sharding_options const& options, Cost const& cost,
                                             price_options const& search = {}) {
   require(search.lower >= 0 && search.upper >= 0, [] { return "lower and upper must not be negative"; });

@@ -30,7 +30,7 @@ namespace ballast::inline v0_2 {
 namespace detail {
 
 /// A lower bound on the time of a batch under the policy of the options, on groups of the sizes that they allow.
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] std::int64_t bound_of_sizes(R const& lengths, degree_times const& t, Cost const& cost) {
   return takes_any_size(t.options, t.length.size()) ? any_degree_times(lengths, t.options, cost).bound() : area_bound(t);
 }
@@ -45,7 +45,7 @@ template <length_range R, degree_cost_model Cost>
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   a `degree_cost_model`
+/// @tparam Cost   a `shard_cost_model`
 /// @param lengths  tokens of each sample; may be empty
 /// @param options  shape of the batch
 /// @param cost     time of a sample by its length and the number of ranks that share it
@@ -59,7 +59,7 @@ template <length_range R, degree_cost_model Cost>
 /// A pure function of its arguments; equal lengths keep their order.
 /// @par Source
 /// The choice of one degree per batch is the baseline of FlexSP (arXiv 2412.01523, section 6).
-template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
+template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cost>
 [[nodiscard]] shards<Index> homogeneous_shards(R const& lengths, sharding_options const& options, Cost const& cost) {
   auto const times = detail::times_of_sizes(lengths, options, cost);
   auto const best = detail::best_homogeneous(times, detail::takes_any_size(options, times.length.size()));
@@ -74,7 +74,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   a `degree_cost_model`
+/// @tparam Cost   a `shard_cost_model`
 /// @param lengths  tokens of each sample; may be empty
 /// @param context  longest sample that any batch may have, in tokens; no length is above it
 /// @param options  shape of the batch; `execution` is not read
@@ -86,7 +86,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 /// O(n log n + n bins).
 /// @par Determinism
 /// A pure function of its arguments; equal lengths keep their order.
-template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
+template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cost>
 [[nodiscard]] shards<Index> static_shards(R const& lengths, std::int64_t context, sharding_options options, Cost const& cost) {
   options.execution = execution::lockstep;
   detail::require_valid(options);
@@ -117,7 +117,7 @@ struct lockstep_options {
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   a `degree_cost_model`
+/// @tparam Cost   a `shard_cost_model`
 /// @param lengths  tokens of each sample; may be empty
 /// @param options  shape of the batch; `execution` is not read
 /// @param cost     time of a sample by its length and the number of ranks that share it
@@ -133,7 +133,7 @@ struct lockstep_options {
 /// A pure function of its arguments; equal lengths keep their order.
 /// @par Source
 /// The micro-batches of neighbours in length are those of FlexSP (arXiv 2412.01523).
-template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
+template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cost>
 [[nodiscard]] shards<Index> lockstep_shards(R const& lengths, sharding_options options, Cost const& cost,
                                             lockstep_options const& search = {}) {
   options.execution = execution::lockstep;

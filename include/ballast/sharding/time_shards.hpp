@@ -32,7 +32,7 @@ struct shard_times {
 /// A pass without pieces takes no time.
 ///
 /// @tparam Index  index type of the shards
-/// @tparam Cost   a `degree_cost_model`
+/// @tparam Cost   a `shard_cost_model`
 /// @param plan           the shards; `check_shards` says whether they are valid
 /// @param cost           time of a sample by its length and the number of ranks that share it
 /// @param cost_per_pass  fixed time of a pass
@@ -40,7 +40,7 @@ struct shard_times {
 /// @throws invalid_input if ranks wait for each other in a circle, or for a pass that no rank runs
 /// @par Complexity
 /// O(pieces log pieces).
-template <index_type Index, degree_cost_model Cost>
+template <index_type Index, shard_cost_model Cost>
 [[nodiscard]] shard_times time_shards(shards<Index> const& plan, Cost const& cost, std::int64_t cost_per_pass = 0) {
   auto const passes = plan.passes(), ranks = plan.ranks();
 
@@ -56,14 +56,15 @@ template <index_type Index, degree_cost_model Cost>
   std::sort(shared.begin(), shared.end(), [](share const& a, share const& b) {
     return a.group != b.group ? a.group < b.group : a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
   });
-  auto const span_time = [&](std::int64_t begin, std::int64_t end, std::int64_t d) {
-    return static_cast<std::int64_t>(cost(end, d)) - (begin == 0 ? 0 : static_cast<std::int64_t>(cost(begin, d)));
+  auto const span_time = [&](std::size_t i, std::int64_t begin, std::int64_t end, std::int64_t d) {
+    return static_cast<std::int64_t>(detail::shard_time(cost, i, end, d)) -
+           (begin == 0 ? 0 : static_cast<std::int64_t>(detail::shard_time(cost, i, begin, d)));
   };
   std::vector<std::int64_t> group_time(plan.rank_groups.size(), 0);
   for (std::size_t i = 0, j = 0; i < shared.size(); i = j) {
     while (j < shared.size() && shared[j].group == shared[i].group && shared[j].sample == shared[i].sample) ++j;
-    group_time[shared[i].group] +=
-        span_time(shared[i].begin, shared[j - 1].end, static_cast<std::int64_t>(plan.rank_groups[shared[i].group].size()));
+    group_time[shared[i].group] += span_time(static_cast<std::size_t>(shared[i].sample), shared[i].begin, shared[j - 1].end,
+                                             static_cast<std::int64_t>(plan.rank_groups[shared[i].group].size()));
   }
 
   // Passes that share a group run together.
@@ -83,7 +84,7 @@ template <index_type Index, degree_cost_model Cost>
     auto time = pieces.empty() ? 0 : cost_per_pass;
     for (auto const& held : pieces) {
       if (held.group == not_shared) {
-        time += span_time(held.begin, held.end, 1);
+        time += span_time(static_cast<std::size_t>(held.sample), held.begin, held.end, 1);
       } else if (std::find(seen.begin(), seen.end(), held.group) == seen.end()) {
         seen.push_back(held.group);
         time += group_time[held.group];

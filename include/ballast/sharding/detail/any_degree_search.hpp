@@ -20,7 +20,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Searches for a plan on any number of neighbouring ranks.
-template <degree_cost_model Cost>
+template <shard_cost_model Cost>
 class any_degree_search {
  public:
   /// @param powers_of_two  whether groups have 1, 2, 4, ... ranks only @param known  value of a plan that is known
@@ -98,7 +98,8 @@ class any_degree_search {
     auto const within = limit_ - t_.alone.options.cost_per_pass;
     wide_.clear();
     degree_.clear();  // of the leading positions
-    for (std::size_t i = 0; i < t_.samples() && (t_.alone.length[i] > t_.alone.options.capacity || t_.at(i, 1) > within); ++i) {
+    auto const wide = [&](std::size_t i) { return t_.alone.length[i] > t_.alone.options.capacity || t_.at(i, 1) > within; };
+    for (std::size_t i = 0; i < t_.samples() && (!t_.alone.by_length || wide(i)); ++i) {
       degree_.push_back(t_.degree(i, within, rounded_));
       if (degree_.back() > 1) wide_.push_back({i, degree_.back()});
     }
@@ -145,7 +146,10 @@ class any_degree_search {
     auto const n = t_.samples();
     auto low = waiting_.from(waiting_.shorter(0, room));
     if (low == n || t_.at(low, width) <= left) return low;
-    low = first_where(low, n, [&](std::size_t i) { return t_.at(i, width) <= left; });
+    if (t_.alone.by_length)
+      low = first_where(low, n, [&](std::size_t i) { return t_.at(i, width) <= left; });
+    else
+      while (low < n && t_.at(low, width) > left) low = waiting_.from(low + 1);
     auto const i = waiting_.from(low);
     return i < n && t_.at(i, width) <= left ? i : n;
   }
@@ -192,7 +196,7 @@ class any_degree_search {
 
 /// The best plan below `best` on runs of the sizes of `t`; its value is `block_plan::none` if none is found.
 /// @param t  the samples, at least one @param deep  whether plans of more kinds are tried for large batches
-template <degree_cost_model Cost>
+template <shard_cost_model Cost>
 [[nodiscard]] run_plan search_runs(any_degree_times<Cost> const& any, degree_times const& t, std::int64_t lower, std::int64_t best,
                                    bool powers_of_two, std::int64_t attempts, bool deep) {
   constexpr std::uint64_t few = 4096;  // pairs of a sample and a rank

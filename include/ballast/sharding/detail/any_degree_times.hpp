@@ -19,7 +19,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// The times on one rank are kept; those on several ranks are computed when they are asked for.
-template <degree_cost_model Cost>
+template <shard_cost_model Cost>
 class any_degree_times {
  public:
   template <length_range R>
@@ -35,7 +35,7 @@ class any_degree_times {
   [[nodiscard]] std::size_t samples() const { return alone.length.size(); }
   [[nodiscard]] std::size_t sample(std::size_t i) const { return alone.sample[i]; }
   [[nodiscard]] std::int64_t at(std::size_t i, std::int64_t degree) const {
-    return degree == 1 ? alone.at(i, 0) : static_cast<std::int64_t>(cost_(alone.length[i], degree));
+    return degree == 1 ? alone.at(i, 0) : static_cast<std::int64_t>(shard_time(cost_, sample(i), alone.length[i], degree));
   }
   /// The fewest ranks, from `degree` on, that a group with this sample may have; 0 if there are none.
   [[nodiscard]] std::int64_t allowed(std::size_t i, std::int64_t degree, bool powers_of_two) const {
@@ -118,7 +118,7 @@ class any_degree_times {
     best_.resize(n);
     std::int64_t largest = 0, sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      if (i > 0 && alone.length[i] == alone.length[i - 1]) {
+      if (i > 0 && alone.by_length && alone.length[i] == alone.length[i - 1]) {
         best_[i] = best_[i - 1];
       } else {
         best_[i] = {degree_times::most, degree_times::most};

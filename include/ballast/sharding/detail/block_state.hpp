@@ -50,6 +50,10 @@ class waiting_samples {
   }
   /// The first position, from `i` on, of a sample that takes at most `most` on a block of the level.
   [[nodiscard]] std::size_t quicker(std::size_t i, std::size_t level, std::int64_t most) const {
+    if (!t_->by_length) {
+      while (i < t_->length.size() && t_->at(i, level) > most) ++i;
+      return i;
+    }
     return first_where(i, t_->length.size(), [&](std::size_t at) { return t_->at(at, level) <= most; });
   }
   /// Time on one rank of that many waiting tokens of mean density, rounded up.

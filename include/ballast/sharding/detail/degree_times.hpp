@@ -31,6 +31,7 @@ struct degree_times {
   std::vector<std::int64_t> time;    // of each position, level after level
   std::int64_t tokens = 0;           // of all samples
   std::int64_t whole_time = 0;       // of all samples, each on one rank
+  bool by_length = true;             // whether samples of one length take the same times
   bool monotone = true;              // whether no sample takes less rank-time on more ranks, nor less time than a shorter one
 
   [[nodiscard]] std::int64_t at(std::size_t i, std::size_t level) const { return time[i * levels + level]; }
@@ -103,7 +104,7 @@ struct degree_times {
 
 /// Sorts the samples and computes their times. Throws unless the rank-times of all samples, and the fixed times of passes, are below 2^62
 /// together.
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] degree_times times_of_degrees(R const& lengths, sharding_options const& o, Cost const& cost,
                                             std::vector<std::int64_t> widths) {
   auto const tokens = extent_of(lengths).tokens;
@@ -111,6 +112,7 @@ template <length_range R, degree_cost_model Cost>
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   degree_times out;
   out.options = o;
+  out.by_length = !sample_degree_cost_model<Cost>;
   out.tokens = tokens;
   out.width = std::move(widths);
   auto const levels = out.levels = out.width.size();
@@ -126,7 +128,7 @@ template <length_range R, degree_cost_model Cost>
     auto const length = out.length[i] = order[i].key;
     out.sample[i] = static_cast<std::size_t>(order[i].item);
     auto* const row = out.time.data() + i * levels;
-    if (i > 0 && length == out.length[i - 1]) {
+    if (i > 0 && out.by_length && length == out.length[i - 1]) {
       std::copy(row - levels, row, row);
     } else {
       largest = out.fill_row(i, cost);
@@ -144,13 +146,13 @@ template <length_range R, degree_cost_model Cost>
 }
 
 /// The same for groups of 1, 2, 4, ... ranks.
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] degree_times times_of_degrees(R const& lengths, sharding_options const& o, Cost const& cost) {
   require_valid(o);
   return times_of_degrees(lengths, o, cost, powers_of_two(o));
 }
 /// The same for groups of the sizes that a planner tries.
-template <length_range R, degree_cost_model Cost>
+template <length_range R, shard_cost_model Cost>
 [[nodiscard]] degree_times times_of_sizes(R const& lengths, sharding_options const& o, Cost const& cost) {
   require_valid(o);
   return times_of_degrees(lengths, o, cost, takes_any_size(o, std::ranges::size(lengths)) ? tried_sizes(o) : powers_of_two(o));

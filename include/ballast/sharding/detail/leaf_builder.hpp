@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/block_state.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
@@ -32,7 +33,9 @@ enum class leaf_order : std::uint8_t {
 /// Places whole samples on ranks.
 class leaf_builder {
  public:
-  explicit leaf_builder(degree_times const& t) : t_(t) {}
+  explicit leaf_builder(degree_times const& t) : t_(t) {
+    if (!t.by_length) slowest_first_ = order_by<std::size_t>(t.length.size(), [&](std::size_t i) { return -t.at(i, 0); });
+  }
 
   /// Places all waiting samples. `load` is that of each rank so far; `share` is the planned room, in thousandths of the waiting tokens.
   /// Returns false, with an unfinished plan, if there is no plan below `best`, or not enough time by the rule.
@@ -103,7 +106,10 @@ class leaf_builder {
   [[nodiscard]] bool place_by_load(std::int64_t best) {
     heap_.fill(load_.size(), [&](std::uint32_t r) { return load_[r]; });
     parked_.clear();  // most room first
-    for (auto i = waiting_->from(0); i < t_.length.size(); i = waiting_->from(i + 1)) {
+    auto const n = t_.length.size();
+    for (std::size_t k = 0; k < n; ++k) {
+      auto const i = slowest_first_.empty() ? k : slowest_first_[k];
+      if (waiting_->from(i) != i) continue;
       auto const length = t_.length[i];
       for (; !parked_.empty() && -parked_.top().key >= length; parked_.pop()) heap_.push(load_[parked_.top().place], parked_.top().place);
       for (; !heap_.empty() && room_[heap_.top().place] < length; heap_.pop()) parked_.push(-room_[heap_.top().place], heap_.top().place);
@@ -257,9 +263,9 @@ class leaf_builder {
   load_heap heap_, parked_;
   std::vector<std::int64_t> shares_;
   std::vector<std::uint32_t> order_, sorted_;
-  std::vector<std::uint32_t> place_of_;         // rank, or pass for `leaf_order::by_pass`, of each sample
-  std::vector<std::uint32_t> owner_, pass_of_;  // of each place: its rank, its pass in the plan
-  std::vector<std::size_t> first_;
+  std::vector<std::uint32_t> place_of_;             // rank, or pass for `leaf_order::by_pass`, of each sample
+  std::vector<std::uint32_t> owner_, pass_of_;      // of each place: its rank, its pass in the plan
+  std::vector<std::size_t> first_, slowest_first_;  // positions by falling time, where lengths do not tell it
 };
 
 }  // namespace ballast::inline v0_2::detail

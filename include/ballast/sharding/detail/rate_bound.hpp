@@ -40,7 +40,9 @@ template <class LeastArea>
 [[nodiscard]] std::int64_t bound_by_rate(degree_times const& t, std::int64_t passes, std::int64_t low, LeastArea const& least_area) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < t.length.size(); ++i)
-    if (t.length[i] != t.length[i - 1] && compare_products(least_area(i), t.length[best], least_area(best), t.length[i]) < 0) best = i;
+    if (!(t.by_length && t.length[i] == t.length[i - 1]) &&
+        compare_products(least_area(i), t.length[best], least_area(best), t.length[i]) < 0)
+      best = i;
   auto const area = least_area(best), length = t.length[best], fixed = t.options.cost_per_pass;
   if (area == 0) return low;
   auto const fits = [&](std::int64_t time) {    // whether ranks that run k passes each hold all tokens, for the best k
