@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Items with a cost in each of three phases: all phases balanced together, beside longest processing time first on the sum of the costs.
-// Steps of an epoch, beside plan_steps on the sum of the costs. A global batch planned phase by phase, beside samples that stay on the
-// ranks of the language model.
+// A global batch of several micro-batches of an encoder and a language model with deferral, beside the same search without it and beside
+// longest first on the sums. Steps of an epoch, beside plan_steps on the sum of the costs. A global batch planned phase by phase, beside
+// samples that stay on the ranks of the language model.
+#include <ballast/balance/defer_phases.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/balance/phases.hpp>
 #include <ballast/batching/phase_steps.hpp>
@@ -99,6 +101,52 @@ void sizes(benchmark::internal::Benchmark* of) {
 }
 BENCHMARK(balance_phases)->Apply(sizes);
 BENCHMARK(longest_processing_time_on_sums)->Apply(sizes);
+
+/// Encoders of vision and sound, and the language model: `ranks` times `micro_batches` micro-batches.
+void defer_phases(benchmark::State& state) {
+  batch const b(static_cast<std::size_t>(state.range(0)));
+  auto const ranks = static_cast<std::size_t>(state.range(1)), micro_batches = static_cast<std::size_t>(state.range(2));
+  auto const costs = [&](std::int64_t i) {
+    auto const& c = b.costs[static_cast<std::size_t>(i)];
+    return std::array{c[0] + c[1], c[2]};
+  };
+  auto const sizes = [&](std::int64_t i) {
+    auto const k = static_cast<std::size_t>(i);
+    return std::array{b.lengths[0][k] + b.lengths[1][k], b.lengths[2][k]};
+  };
+  ballast::deferred_phases<> plan;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        plan = ballast::defer_phases(b.items, {.ranks = ranks, .micro_batches = micro_batches, .capacity = {32768, 32768}}, costs, sizes));
+  state.counters["gap"] = plan.time.gap();
+  state.counters["gap_undeferred"] = ballast::certificate{plan.undeferred, plan.time.lower_bound}.gap();
+  state.counters["held"] = static_cast<double>(plan.held);
+  // Longest first on the sums, in rows of micro-batches that cost alike.
+  auto const dealt = ballast::longest_processing_time(b.sums, {.sets = ranks * micro_batches});
+  std::vector<std::size_t> order(dealt.sets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto x, auto y) {
+    auto const load = [&](auto s) {
+      std::int64_t sum = 0;
+      for (auto const i : dealt.sets[s]) sum += b.sums[i];
+      return sum;
+    };
+    return load(x) > load(y);
+  });
+  std::int64_t naive = 0;
+  for (std::size_t m = 0; m < micro_batches; ++m) {
+    ballast::groups<> row;
+    for (std::size_t r = 0; r < ranks; ++r) row.push_back(dealt.sets[order[m * ranks + r]]);
+    auto both = b.costs;
+    for (auto& c : both) c = {c[0] + c[1], 0, c[2]};
+    naive += value_of(row, both);
+  }
+  state.counters["gap_of_sums"] = ballast::certificate{naive, plan.time.lower_bound}.gap();
+}
+void deferrals(benchmark::internal::Benchmark* of) {
+  of->Args({256, 8, 4})->Args({256, 8, 16})->Args({512, 64, 4})->Args({2048, 64, 8})->Unit(benchmark::kMillisecond);
+}
+BENCHMARK(defer_phases)->Apply(deferrals);
 
 ballast::batching_options shape_of_steps(benchmark::State& state) {
   return {

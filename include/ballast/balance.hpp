@@ -22,6 +22,7 @@
 #include <ballast/balance/check_replicated.hpp>
 #include <ballast/balance/check_unequal.hpp>
 #include <ballast/balance/dealt_sets.hpp>
+#include <ballast/balance/defer_phases.hpp>
 #include <ballast/balance/karmarkar_karp.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/balance/measure_exchange.hpp>

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/balance/detail/deferral_search.hpp>
+#include <ballast/balance/phases.hpp>
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/lengths.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
+#include <ballast/core/status.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <ranges>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief `defer_phases`: one global batch of samples with an encoder and a language model, where a sample may reach the language model in
+/// a later micro-batch than the encoder.
+
+namespace ballast::inline v0_2 {
+
+/// @brief Shape of the batch. Only `ranks` and `micro_batches` have no default.
+struct deferral_options {
+  std::uint64_t ranks = 0;                    ///< that wait for each other after each phase of each micro-batch, at least 1
+  std::uint64_t micro_batches = 0;            ///< of each rank, at least 1
+  std::array<std::int64_t, 2> capacity = {};  ///< most tokens of a micro-batch in the encoder and in the language model; 0 = no limit
+  std::int64_t work = std::int64_t{1} << 24;  ///< limit of the search, in loads of micro-batches that are compared
+};
+
+/// @brief The micro-batches of both phases.
+/// @tparam Index  type of the item indices
+template <index_type Index = std::uint32_t>
+struct deferred_phases {
+  ballast::status status = ballast::status::feasible;  ///< `infeasible` and `unknown` have no micro-batches
+  groups<Index> encoder;                               ///< items of each micro-batch of the encoder, ascending, rank after rank
+  groups<Index> language;       ///< of the language model; an item is on the same rank, and in no earlier one than in the encoder
+  certificate time;             ///< sum over micro-batches and phases of the slowest rank; no plan takes less than the bound
+  std::int64_t undeferred = 0;  ///< the same where each item has one micro-batch for both phases, from which the plan was made
+  std::int64_t held = 0;        ///< most tokens of the language model on a rank that are encoded and wait for a later micro-batch
+};
+
+namespace detail {
+
+/// Micro-batches for both phases at once: sets that are even in both, in rows of like ones. Empty if none are found.
+template <class Costs>
+[[nodiscard]] deferral_search::places undeferred_rows(deferred_items const& of, Costs const& costs) {
+  std::vector<std::uint32_t> all(of.count());
+  std::iota(all.begin(), all.end(), std::uint32_t{0});
+  auto const size = [&](std::int64_t i) { return of.size[1][static_cast<std::size_t>(i)]; };
+  auto const sets = balance_phases(all, {.sets = of.ranks * of.micro_batches, .capacity = of.capacity[1]}, costs, size);
+  deferral_search::places out;
+  if (sets.status != status::feasible) return out;
+  out.resize(of.count());
+  auto const order = order_by<std::uint32_t>(
+      sets.sets.size(), [&](std::uint32_t s) { return std::pair(-sets.loads[2 * std::size_t{s} + 1], -sets.loads[2 * std::size_t{s}]); });
+  for (std::uint32_t k = 0; k < order.size(); ++k)
+    for (auto const i : sets.sets[order[k]]) {
+      auto const row = static_cast<std::uint32_t>(k / of.ranks);
+      out[i] = {.rank = static_cast<std::uint32_t>(k % of.ranks), .slot = {row, row}};
+    }
+  return out;
+}
+
+}  // namespace detail
+
+/// @brief Plans one global batch for ranks that wait for each other after the encoder and after the language model of every micro-batch,
+/// such that both phases are balanced: a sample may wait, encoded, for a later micro-batch of the language model.
+///
+/// Under FSDP, each micro-batch lasts as long as its slowest rank in the encoder and its slowest rank in the language model. If both phases
+/// of a sample are in one micro-batch, its few samples do not balance both. Deferral gives each phase micro-batches of its own: on the same
+/// rank, but later in the language model. It costs memory (`held`), and the encoder's backward pass runs after the last micro-batch that
+/// needs it.
+///
+/// A plan without deferral is made first (`balance_phases`, then moves and exchanges). From it, and from ranks that encode as early as the
+/// capacity allows, moves and exchanges that take each phase by itself lead to the plan.
+///
+/// @tparam Index  type of the item indices
+/// @tparam R      range of integers
+/// @tparam Costs  a `phase_cost_model` of two phases
+/// @tparam Sizes  a `phase_cost_model` of two phases
+/// @param items    the samples, one integer each; may be empty
+/// @param options  ranks, micro-batches, capacities and work
+/// @param costs    times of an item in the encoder and in the language model, not negative
+/// @param sizes    tokens of an item in the encoder and in the language model, not negative
+/// @return the micro-batches of both phases, their time with a lower bound, and the time without deferral; `infeasible` if an item or all
+/// of them exceed a capacity, `unknown` if no plan was found
+/// @post `time.value` is at most `undeferred` where that is above 0; each item is in one micro-batch of each phase. The bound holds for
+/// every plan on these ranks, with any deferral
+/// @throws invalid_input for a bad option, other than two costs or sizes, or sums outside [0, 2^63)
+/// @par Complexity
+/// That of `balance_phases` into all micro-batches, and O(work).
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+/// @par Source
+/// Deferral: "Entrain", arXiv 2605.27918, which equalises the encoder's micro-batches and defers the excess of the other phase. The bound
+/// and the search: this library.
+template <index_type Index = std::uint32_t, length_range R, phase_cost_model Costs, phase_cost_model Sizes>
+[[nodiscard]] deferred_phases<Index> defer_phases(R const& items, deferral_options const& options, Costs const& costs, Sizes const& sizes) {
+  constexpr auto most = std::uint64_t{1} << 20;
+  require(options.ranks >= 1 && options.micro_batches >= 1 && options.ranks <= most / options.micro_batches, [&] {
+    return sentence("ranks = ", options.ranks, " and micro_batches = ", options.micro_batches,
+                    " must be at least 1, together at most 2^20");
+  });
+  require(options.capacity[0] >= 0 && options.capacity[1] >= 0 && options.work >= 0,
+          [] { return "capacity and work must not be negative"; });
+  auto const n = static_cast<std::size_t>(std::ranges::size(items));
+  require_index<std::uint32_t>(n, "items");
+  detail::deferred_items of{.capacity = options.capacity,
+                            .ranks = static_cast<std::size_t>(options.ranks),
+                            .micro_batches = static_cast<std::size_t>(options.micro_batches)};
+  auto const at = read_by_position(items);
+  std::vector<std::int64_t> flat;
+  std::int64_t all_costs = 0;
+  std::array<std::int64_t, 2> all_sizes{};
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const item = static_cast<std::int64_t>(at[i]);
+    auto const cost = costs(item);
+    auto const size = sizes(item);
+    require(std::ranges::size(cost) == 2 && std::ranges::size(size) == 2, [&] {
+      return sentence(entry("items", i, at[i]), " has ", std::ranges::size(cost), " costs and ", std::ranges::size(size),
+                      " sizes, not 2 of both");
+    });
+    for (std::size_t p = 0; p < 2; ++p) {
+      of.cost[p].push_back(static_cast<std::int64_t>(read_by_position(cost)[p]));
+      of.size[p].push_back(static_cast<std::int64_t>(read_by_position(size)[p]));
+      add_checked(all_costs, of.cost[p][i], "costs of items", i);
+      add_checked(all_sizes[p], of.size[p][i], "sizes of items", i);
+      flat.push_back(of.cost[p][i]);
+    }
+  }
+  deferred_phases<Index> out;
+  auto const cells = of.ranks * of.micro_batches;
+  std::array<std::vector<std::vector<Index>>, 2> in{std::vector<std::vector<Index>>(cells), std::vector<std::vector<Index>>(cells)};
+  detail::deferral_search::places best;
+  if (n > 0) {
+    out.time.lower_bound = detail::phase_bound(flat, 2, options.ranks);
+    for (std::size_t p = 0; p < 2; ++p)
+      if (of.capacity[p] > 0 && (*std::max_element(of.size[p].begin(), of.size[p].end()) > of.capacity[p] ||
+                                 static_cast<std::size_t>(divide_up(all_sizes[p], of.capacity[p])) > cells))
+        out.status = status::infeasible;
+    if (out.status == status::infeasible) return out;
+    auto const of_item = [&](std::int64_t i) {
+      return std::array{of.cost[0][static_cast<std::size_t>(i)], of.cost[1][static_cast<std::size_t>(i)]};
+    };
+    auto const keep = [&](detail::deferral_search const& search) {
+      if (!best.empty() && search.time >= out.time.value) return;
+      best = search.at;
+      out.time.value = search.time;
+    };
+    detail::deferral_search whole(of, options.work / 4);
+    if (auto rows = detail::undeferred_rows(of, of_item); !rows.empty() && whole.start(std::move(rows))) {
+      whole.improve(false);
+      out.undeferred = whole.time;
+      detail::deferral_search apart(of, options.work / 8 * 3);
+      (void)apart.start(whole.at);
+      apart.improve(true);
+      keep(apart);
+    }
+    std::vector<std::uint32_t> all(n), rank_of(n);
+    std::iota(all.begin(), all.end(), std::uint32_t{0});
+    auto const ranks = balance_phases(all, {.sets = options.ranks}, of_item);
+    for (std::uint32_t r = 0; r < ranks.sets.size(); ++r)
+      for (auto const i : ranks.sets[r]) rank_of[i] = r;
+    detail::deferral_search early(of, options.work / 8 * 3);
+    if (auto places = detail::encode_early(of, rank_of); !places.empty() && early.start(std::move(places))) {
+      early.improve(true);
+      keep(early);
+    }
+    if (best.empty()) {
+      out.status = status::unknown;
+      return out;
+    }
+  }
+  std::vector<std::int64_t> waiting(cells, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const& place = best[i];
+    for (std::size_t p = 0; p < 2; ++p) in[p][place.rank * of.micro_batches + place.slot[p]].push_back(static_cast<Index>(i));
+    for (auto m = place.slot[0]; m < place.slot[1]; ++m)
+      out.held = (std::max)(out.held, waiting[place.rank * of.micro_batches + m] += of.size[1][i]);
+  }
+  for (auto const& b : in[0]) out.encoder.push_back(b);
+  for (auto const& b : in[1]) out.language.push_back(b);
+  return out;
+}
+
+}  // namespace ballast::inline v0_2
