@@ -5,8 +5,10 @@
 // plan's own lower bound, `over` to the bound by area and longest sample, which is the same for all planners. Tables of the gaps by set,
 // and of targets, follow. Arguments of a name: samples, ranks. With --counts (some numbers of GPUs), --counts=7, --counts=5-14 or
 // --counts=all (1 to 128), small batches on those numbers instead; with --batches, those of BALLAST_TRACES: sharding_counts.hpp.
+// With --costs, samples whose costs are not a function of their lengths: sharding_costs.hpp.
 #include "long_batches.hpp"
 #include "planning/distributions.hpp"
+#include "sharding_costs.hpp"
 #include "sharding_counts.hpp"
 
 #include <ballast/sharding.hpp>
@@ -271,6 +273,7 @@ void print_slower(planner theirs, execution policy, char const* name) {
 
 int main(int argc, char** argv) {
   std::string_view const first = argc > 1 ? argv[1] : "";
+  if (first == "--costs") return sharding_costs::print_costs() ? 0 : 1;
   if (first == "--batches") return sharding_counts::print_batches() ? 0 : 1;
   if (first.starts_with("--counts"))
     return sharding_counts::print_counts(std::string(first.substr((std::min)(first.size(), std::string_view("--counts=").size())))) ? 0 : 1;
