@@ -34,9 +34,10 @@ namespace ballast::inline v0_2 {
 
 /// @brief How far `plan_shards` searches.
 struct shard_search {
-  /// Most plans that are constructed; 0 = 32,768 over the number of samples, at least 1 and at most 24, and twice that for mixed passes.
+  /// Most plans that are constructed; 0 = 2^20 over the number of samples, at least 1 and at most 24, and twice that for mixed passes. Then
+  /// as many by another rule where ranks have few passes and the best plan is more than 1 % above its bound.
   std::int64_t attempts = 0;
-  bool deep = false;  ///< whether more rules are tried in smaller steps, and the lower bound is raised by `price_bound`
+  bool deep = false;  ///< whether more rules are tried in smaller steps, and `price_bound` searches longer
 };
 
 namespace detail {
@@ -74,9 +75,12 @@ template <index_type Index>
 /// How many numbers of micro-batches `lockstep_shards` tries.
 [[nodiscard]] constexpr std::uint64_t lockstep_counts(shard_search const& search) noexcept { return search.deep ? 6 : 3; }
 
-/// How many plans are constructed of so many samples, at least one.
-[[nodiscard]] constexpr std::int64_t quick_attempts(std::size_t samples) noexcept {
-  return std::clamp(std::int64_t{32768} / static_cast<std::int64_t>(samples), std::int64_t{1}, std::int64_t{24});
+/// How many plans of each kind are constructed of so many samples, at least one; `deeper` times as many of few samples if the search is
+/// deep. A hard batch takes up to 24 until the interval of times is small.
+[[nodiscard]] constexpr std::int64_t attempts_of(std::size_t samples, shard_search const& search, std::int64_t deeper) noexcept {
+  auto const n = static_cast<std::int64_t>(samples);
+  auto const most = [n](std::int64_t placed) { return std::clamp(placed / n, std::int64_t{1}, std::int64_t{24}); };
+  return search.deep ? deeper * most(std::int64_t{1} << 15) : most(std::int64_t{1} << 20);
 }
 
 /// The best plan of independent or mixed passes that is found.
@@ -85,11 +89,19 @@ template <class = when_called>
   constexpr std::int64_t few = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
   auto const n = static_cast<std::int64_t>(t.length.size());
   auto const policies = t.options.execution == execution::mixed ? 2 : 1;  // pure passes first, so that mixed ones are never slower
-  auto const attempts = search.attempts > 0 ? search.attempts : (search.deep ? 40 : 1) * policies * quick_attempts(t.length.size());
-  auto plan = tree_search(t, lower, block_plan::none, block_fill::shared, search.deep).run((attempts + policies - 1) / policies);
-  if (policies > 1 && attempts > 1)
-    if (auto mixed = tree_search(t, lower, plan.value, block_fill::whole, search.deep).run(attempts / 2); mixed.value < plan.value)
-      plan = std::move(mixed);
+  auto const attempts = search.attempts > 0 ? search.attempts : policies * attempts_of(t.length.size(), search, 40);
+  // Where ranks have few passes, and the plan may be at fault by a percent, wide passes are dealt anew.
+  auto const deals = search.attempts == 0 && t.tokens / static_cast<std::int64_t>(t.options.ranks) / t.options.capacity < 8;
+  block_plan plan;
+  auto const improve = [&](block_fill fill, std::int64_t most) {
+    for (auto const deal_anew : {false, true}) {
+      if (deal_anew && (!deals || plan.value - lower <= lower / 100)) continue;
+      auto next = tree_search(t, lower, deal_anew ? block_plan::none : plan.value, fill, deal_anew, search.deep).run(most);
+      if (next.value < plan.value) plan = std::move(next);
+    }
+  };
+  improve(block_fill::shared, (attempts + policies - 1) / policies);
+  if (policies > 1 && attempts > 1) improve(block_fill::whole, attempts / 2);
   if (t.options.capacity == 1 && !shares_reach_all_ranks(t, plan)) plan.clear();
   auto const keep = [&](run_plan const& runs) {
     if (runs.value < plan.value) plan = blocks_of(runs);
@@ -187,7 +199,8 @@ template <length_range R, shard_cost_model Cost>
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity
 /// O(n log n + n log ranks) for the bound, and O(n log ranks + passes of several ranks) for each attempt. A pass of a rank is found by
-/// first fit among its open passes. A deep search adds that of `lockstep_shards`, fixed groups and `price_bound`. Groups of any size add
+/// first fit among its open passes. `price_bound` is added where the plan is more
+/// than 1 % above the bound. A deep search adds it always, and `lockstep_shards` and fixed groups. Groups of any size add
 /// the bound of `shard_bounds` and that of `any_degree_shards`, together about as much again for batches of 2 to 8 samples a rank.
 /// @par Determinism
 /// A pure function of its arguments, in integers; equal lengths keep their order.
@@ -217,8 +230,7 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
       detail::tree_bounds const bounds(times);
       blocks = detail::search_blocks(times, bounds.by_rate(bounds.by_area()), search);
     }
-    auto const attempts =
-        search.attempts > 0 ? search.attempts : divide_up(detail::quick_attempts(n) * (search.deep ? 16 : 1), std::int64_t{2});
+    auto const attempts = search.attempts > 0 ? search.attempts : divide_up(detail::attempts_of(n, search, 16), std::int64_t{2});
     auto const sizes = detail::times_of_degrees(lengths, options, cost, detail::tried_sizes(options));
     auto runs = detail::search_runs(any, sizes, lower, blocks.value, false, attempts, search.deep);
     if (auto units = detail::search_units(lengths, options, cost, (std::min)(blocks.value, runs.value), search); units.value < runs.value)
@@ -246,8 +258,11 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
     detail::tree_bounds const bounds(times);
     lower = bounds.by_rate(bounds.by_area());
     plan = detail::search_blocks(times, lower, search);
-    if (search.deep && plan.value != detail::block_plan::none)
-      lower = (std::max)(lower, price_bound(lengths, options, cost, {.lower = lower, .upper = plan.value}).lower_bound());
+    // A quick search proves more only where the plan may be at fault by a percent.
+    if (plan.value != detail::block_plan::none && (search.deep || plan.value - lower > lower / 100))
+      lower = (std::max)(
+          lower, price_bound(lengths, options, cost, {.lower = lower, .upper = plan.value, .evaluations = search.deep ? 3000 : 1000})
+                     .lower_bound());
   } else {
     plan.value = 0;
   }

@@ -26,11 +26,14 @@ class block_builder {
   explicit block_builder(degree_times const& t) : t_(t) {}
 
   /// Places every sample that needs more than one rank within `limit`, and fills their passes. Afterwards `load` holds each rank's load.
-  void build(std::int64_t limit, block_fill fill, waiting_samples& waiting, block_plan& plan) {
+  /// @param deal_anew  whether passes of several ranks move such that ranks have time for whole numbers of full passes
+  void build(std::int64_t limit, block_fill fill, bool deal_anew, waiting_samples& waiting, block_plan& plan) {
     limit_ = limit;
     waiting_ = &waiting;
     plan_ = &plan;
     most_ = block_plan::none;
+    least_.assign(t_.levels, 0);
+    took_.clear();
     load.clear();
     for (auto l = t_.levels; l-- > 0;) {
       split(l);
@@ -41,12 +44,12 @@ class block_builder {
       all_.fill(load.size(), [&](std::uint32_t b) { return load[b]; });
       with_room_.clear();
       parked_.clear();
-      auto const first = plan.passes.size();
+      auto const first = plan.passes.size(), placed = plan.placements.size();
       while (choose_levels())
         for (std::size_t i = 0; i < wanted_.size(); ++i)
           if (wanted_[i] >= l && waiting.from(i) == i) place(i);
-      if (fill == block_fill::none) continue;
-      for (auto p = first; p < plan.passes.size(); ++p) fill_pass(p, fill);
+      for (auto p = first; fill != block_fill::none && p < plan.passes.size(); ++p) fill_pass(p, fill);
+      if (deal_anew) deal_passes(first, placed);
     }
   }
 
@@ -101,8 +104,10 @@ class block_builder {
       open_[best] = plan_->passes.size();
       room_[best] = t_.options.capacity << level_;
       load[best] += fixed;
+      took_.push_back(fixed);
     }
     load[best] += t_.at(i, level_);
+    took_[open_[best] - 1] += t_.at(i, level_);
     room_[best] -= length;
     plan_->passes[open_[best] - 1].room = room_[best];
     put(i, open_[best] - 1, block_placement::everywhere);
@@ -121,17 +126,18 @@ class block_builder {
   /// A pass of its own on a larger block that meets the limit, if there is one.
   bool promote(std::size_t i) {
     for (auto q = level_ + 1; q < t_.levels; ++q) {
-      if (!t_.allows(i, q)) continue;
+      auto const time = t_.options.cost_per_pass + t_.at(i, q);
+      if (!t_.allows(i, q) || time > limit_ - least_[q]) continue;
       std::size_t best = 0;
-      auto least = block_plan::none;
+      least_[q] = block_plan::none;
       for (std::size_t b = 0; b < static_cast<std::size_t>(t_.options.ranks) >> q; ++b)
-        if (auto const at = load_of(q, b); at < least) {
-          least = at;
+        if (auto const at = load_of(q, b); at < least_[q]) {
+          least_[q] = at;
           best = b;
         }
-      auto const time = t_.options.cost_per_pass + t_.at(i, q);
-      if (time > limit_ - least) continue;
+      if (time > limit_ - least_[q]) continue;
       add(q, best, time);
+      took_.push_back(time);
       plan_->passes.push_back({static_cast<std::uint32_t>(best), static_cast<std::uint32_t>(q), (t_.options.capacity << q) - t_.length[i]});
       put(i, plan_->passes.size() - 1, block_placement::everywhere);
       return true;
@@ -160,6 +166,56 @@ class block_builder {
     if (how == block_fill::whole && left > 0) left -= fill_ranks(p, room, left);
     plan_->passes[p].room = room;
     add(q, b, before - left);
+    took_[p] += before - left;
+  }
+  /// What a rank with some time left loses because passes are whole: the rest is idle, or it pays for a pass that is not full.
+  [[nodiscard]] std::int64_t lost(std::int64_t left, std::int64_t full) const {
+    auto const fixed = t_.options.cost_per_pass, rest = (std::max)(left, std::int64_t{0}) % full;
+    return rest <= fixed ? rest : (full - rest) / 1024 * (fixed / ((full - fixed) / 1024 + 1));
+  }
+  /// The passes of the level from `first` on, the longest first, each to the block that loses least, then to that of least load. Samples
+  /// from `placed` on are in them. Nothing moves if a pass exceeds the limit everywhere, or where there are many.
+  void deal_passes(std::size_t first, std::size_t placed) {
+    constexpr std::size_t most_each = 4, most_pairs = std::size_t{1} << 22;  // passes of a block; passes times blocks
+    auto& passes = plan_->passes;
+    auto const full = waiting_->mean_time(t_.options.capacity) + t_.options.cost_per_pass;
+    dealt_.clear();
+    for (auto p = first; p < passes.size(); ++p)
+      if (passes[p].level == level_) dealt_.push_back({p, 0});
+    if (t_.options.cost_per_pass == 0 || full == t_.options.cost_per_pass) return;
+    if (dealt_.size() > (std::min)(most_each * load.size(), most_pairs / load.size())) return;
+    std::sort(dealt_.begin(), dealt_.end(), [&](dealt_pass const& a, dealt_pass const& b) {
+      return took_[a.pass] != took_[b.pass] ? took_[a.pass] > took_[b.pass] : a.pass < b.pass;
+    });
+    loads_ = load;
+    for (auto const& d : dealt_) loads_[passes[d.pass].block] -= took_[d.pass];
+    lost_.clear();
+    for (auto const l : loads_) lost_.push_back(lost(limit_ - l, full));
+    for (auto& d : dealt_) {
+      auto best = loads_.size();
+      std::int64_t least = 0;
+      for (std::size_t b = 0; b < loads_.size(); ++b) {
+        auto const left = limit_ - loads_[b] - took_[d.pass];
+        if (left < 0) continue;
+        auto const more = lost(left, full) - lost_[b];
+        if (best < loads_.size() && (more > least || (more == least && loads_[b] >= loads_[best]))) continue;
+        best = b;
+        least = more;
+      }
+      if (best == loads_.size()) return;
+      loads_[best] += took_[d.pass];
+      lost_[best] += least;
+      d.block = static_cast<std::uint32_t>(best);
+    }
+    block_of_.clear();
+    for (auto p = first; p < passes.size(); ++p) block_of_.push_back(passes[p].block);
+    for (auto const& d : dealt_) passes[d.pass].block = d.block;
+    for (auto k = placed; k < plan_->placements.size(); ++k) {
+      auto& held = plan_->placements[k];
+      if (held.rank != block_placement::everywhere && held.pass >= first && passes[held.pass].level == level_)
+        held.rank = held.rank - (block_of_[held.pass - first] << level_) + (passes[held.pass].block << level_);
+    }
+    load.swap(loads_);
   }
   /// Whether a sample on the whole block costs no more than the part of a pass that it saves.
   [[nodiscard]] bool worth_sharing(std::size_t i, std::size_t q, std::int64_t left) const {
@@ -204,14 +260,24 @@ class block_builder {
     for (auto c = b << (q - level_); c < (b + 1) << (q - level_); ++c) load[c] += time;
   }
 
+  struct dealt_pass {
+    std::size_t pass;
+    std::uint32_t block;
+  };
   degree_times const& t_;
   std::int64_t limit_ = 0, most_ = 0;  // the time T; what samples may take at most
   std::size_t level_ = 0;
   waiting_samples* waiting_ = nullptr;
   block_plan* plan_ = nullptr;
   std::vector<std::uint8_t> wanted_;
-  std::vector<std::int64_t> room_;      // tokens left in the open pass of each block
-  std::vector<std::size_t> open_;       // number of the open pass of each block plus 1, or 0
+  std::vector<std::int64_t> room_;   // tokens left in the open pass of each block
+  std::vector<std::size_t> open_;    // number of the open pass of each block plus 1, or 0
+  std::vector<std::int64_t> least_;  // no block of each level has less load
+  std::vector<std::int64_t> took_;   // time of each pass
+  // Of the passes that are dealt anew: blocks, loads of the blocks and what they lose, blocks before.
+  std::vector<dealt_pass> dealt_;
+  std::vector<std::int64_t> loads_, lost_;
+  std::vector<std::uint32_t> block_of_;
   load_heap all_, with_room_, parked_;  // blocks by load; those with room in an open pass by load; others with an open pass by room
 };
 

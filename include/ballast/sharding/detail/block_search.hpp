@@ -27,13 +27,14 @@ struct tree_rules {
 class tree_search {
  public:
   /// @param t  the samples, at least one @param lower  a lower bound @param incumbent  value of a plan that is known
-  /// @param fill  how passes of several ranks are filled @param deep  whether more rules are tried, in smaller steps
-  tree_search(degree_times const& t, std::int64_t lower, std::int64_t incumbent, block_fill fill, bool deep)
-      : t_(t), lower_(lower), value_(incumbent), fill_(fill), deep_(deep), waiting_(t), blocks_(t), leaves_(t) {
+  /// @param fill  how passes of several ranks are filled @param deal_anew  whether they move such that ranks have time for whole numbers of
+  /// passes @param deep  whether more rules are tried, in smaller steps
+  tree_search(degree_times const& t, std::int64_t lower, std::int64_t incumbent, block_fill fill, bool deal_anew, bool deep)
+      : t_(t), lower_(lower), value_(incumbent), fill_(fill), deal_anew_(deal_anew), deep_(deep), waiting_(t), blocks_(t), leaves_(t) {
     using enum pass_count;
     using enum leaf_order;
     auto const passes = (std::max)(t.tokens / static_cast<std::int64_t>(t.options.ranks) / t.options.capacity, std::int64_t{1});
-    auto const few = passes < 8 && t.length.size() <= 8192;
+    auto const few = passes < 8 && t.length.size() <= 65536;
     // Where there are many passes, room is planned that costs 0.4 % of the time: otherwise dense samples and tokens may not meet.
     auto const spare = few ? 0 : (std::min)(lower / (std::max)(t.options.cost_per_pass * passes, std::int64_t{1}) * 4, std::int64_t{60});
     auto const add = [&](pass_count counts, leaf_order order, std::int64_t share) {
@@ -101,7 +102,7 @@ class tree_search {
   void build_blocks(std::int64_t limit) {
     next_.clear();
     waiting_.reset();
-    blocks_.build(limit, fill_, waiting_, next_);
+    blocks_.build(limit, fill_, deal_anew_, waiting_, next_);
   }
   /// By how much the time would have to be longer for the samples that still wait, on average of the ranks.
   [[nodiscard]] std::int64_t shortage(std::int64_t limit) const {
@@ -114,7 +115,7 @@ class tree_search {
   degree_times const& t_;
   std::int64_t lower_, value_, attempts_ = 0;
   block_fill fill_;
-  bool deep_;
+  bool deal_anew_, deep_;
   std::vector<tree_rules> rules_;
   waiting_samples waiting_;
   block_builder blocks_;
