@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/catch.hpp"
 #include "support/item_by_item.hpp"
+#include "support/rounds.hpp"
 
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/expand.hpp>
+#include <ballast/packing/oversize.hpp>
+#include <ballast/packing/run_length.hpp>
 
 #include <deque>
 #include <limits>
+#include <vector>
 
 namespace test_packing_best_fit_decreasing {
 
@@ -28,6 +33,61 @@ TEST_CASE("best_fit_decreasing: the item-by-item packing, to the last index", "[
     }
 }
 
+TEST_CASE("best_fit_decreasing: few samples one by one as in bulk, to the last index and bound", "[packing][property]") {
+  constexpr auto largest = (std::numeric_limits<std::int64_t>::max)();
+  auto const clusters = [](std::size_t n, std::int64_t capacity) {  // many rooms that differ by little
+    ballast::splitmix64 draw(n);
+    std::vector<std::int64_t> out(n);
+    for (auto& length : out) {
+      length = capacity / static_cast<std::int64_t>(2 + ballast::uniform_below(5, draw));
+      length += static_cast<std::int64_t>(ballast::uniform_below(41, draw)) - 20;
+      length = std::clamp(length, std::int64_t{1}, capacity);
+    }
+    return out;
+  };
+  auto const most = static_cast<int>(ballast::detail::most_few);
+  for (int round = 0; round < 3 * 2001; round += ballast_test::round_step) {
+    auto const n = static_cast<std::size_t>(round % 2001);
+    std::int64_t const capacities[] = {1, 2, 63, 64, 1000, 4096, 4097, 8192, 131072, 1 << 22, std::int64_t{1} << 40};
+    auto const capacity = capacities[round / 6 % 11];
+    auto const lengths = round % 6 < 5 ? lengths_of_shape(round % 6, n, capacity, n) : clusters(n, capacity);
+    std::uint64_t const limits[] = {0, 1, 3, 16, 0};
+    ballast::packing_options const options{.capacity = capacity, .max_samples = limits[round % 5]};
+    CAPTURE(round, n, capacity, options.max_samples);
+    auto const classes = ballast::fold(lengths);
+    auto const plan = ballast::best_fit_decreasing(lengths, options);
+    REQUIRE(plan.packs == ballast::expand(ballast::plan_best_fit_decreasing(classes, options), lengths));
+    REQUIRE((plan.status == ballast::status::feasible && plan.complete && plan.tokens == classes.tokens()));
+    if (round % 7 != 0 && (round - most) % 2001 > 1) continue;  // bounds take most of the time
+    auto const tally = ballast::count_packs(classes, options);
+    REQUIRE(plan.count == tally.count);
+    REQUIRE(plan.bound == tally.bound);
+  }
+  for (auto const capacity : {largest, largest / 3}) {  // sums of few lengths are below 2^63, rooms up to it
+    std::vector<std::int64_t> const lengths{largest / 4, 1, largest / 5, largest / 4 - 1, 7, largest / 4 - 1};
+    auto const plan = ballast::best_fit_decreasing(lengths, {.capacity = capacity});
+    CHECK(plan.packs == ballast::expand(ballast::plan_best_fit_decreasing(ballast::fold(lengths), {.capacity = capacity}), lengths));
+  }
+}
+
+TEST_CASE("best_fit_decreasing: pieces and what is set aside count among few samples", "[packing]") {
+  for (auto const policy : {ballast::oversize::split, ballast::oversize::set_aside, ballast::oversize::truncate})
+    for (std::size_t const n : {1U, 40U, 700U, 870U, 880U, 900U, 1024U, 1025U}) {  // 880 samples have about 1,024 pieces
+      CAPTURE(static_cast<int>(policy), n);
+      auto const lengths = lengths_of_shape(0, n, 600, n);
+      ballast::packing_options const options{.capacity = 512, .oversize = policy};
+      auto const items = ballast::apply_oversize(lengths, options);
+      auto costs = items.cost;
+      std::vector<std::uint32_t> kept;
+      for (std::uint32_t i = 0; i < costs.size(); ++i)
+        if (costs[i] != 0) kept.push_back(i);
+      std::erase(costs, 0);
+      auto packs = item_by_item_best_fit_decreasing(costs, 512, costs.size());
+      for (auto& member : packs.members) member = kept[member];
+      CHECK(ballast::best_fit_decreasing(lengths, options).packs == packs);
+    }
+}
+
 TEST_CASE("best_fit_decreasing: twice a length may be 2^63 or more") {  // the undefined-behaviour sanitizer sees where it is computed
   auto const largest = (std::numeric_limits<std::int64_t>::max)();
   std::vector<std::int64_t> const lengths{largest / 2 + 2, largest / 4, 5, largest / 8};
@@ -39,7 +99,7 @@ TEST_CASE("best_fit_decreasing: twice a length may be 2^63 or more") {  // the u
 
 TEST_CASE("best_fit_decreasing: padding only changes the weights", "[packing][property]") {
   auto const multiple = GENERATE(std::int64_t{1}, std::int64_t{2}, std::int64_t{16}, std::int64_t{128});
-  auto const lengths = lengths_of_shape(1, 3000, 1000, 9);
+  auto const lengths = lengths_of_shape(1, GENERATE(300U, 3000U), 1000, 9);
   auto padded = lengths;
   for (auto& l : padded) l = (l + multiple - 1) / multiple * multiple;
   auto const capacity = std::int64_t{1030};
@@ -73,7 +133,7 @@ TEST_CASE("best_fit_decreasing: threads, warm memory and the kind of range do no
 }
 
 TEST_CASE("best_fit_decreasing: packs by any cost", "[packing]") {
-  auto const lengths = lengths_of_shape(0, 2000, 900, 3);
+  auto const lengths = lengths_of_shape(0, GENERATE(200U, 2000U), 900, 3);
   ballast::quadratic_cost const cost{.linear = 3, .quadratic = 2};
   auto costs = lengths;
   for (auto& c : costs) c = cost(c);

@@ -87,3 +87,13 @@ TEST_CASE("pack: where best fit is good enough, a warm workspace allocates nothi
   CHECK(ballast::hash(simple.packs) == ballast::hash(plan.packs));
   CHECK(reads == 2 * lengths.size());
 }
+
+TEST_CASE("pack: few samples need memory for their packs alone") {
+  ballast::splitmix64 draw(5);
+  std::vector<std::int32_t> lengths(1000);
+  for (auto& l : lengths) l = 1 + static_cast<std::int32_t>(draw() % 1000);
+  allocations = 0;
+  auto const plan = ballast::pack(lengths, {.capacity = 8192});
+  CHECK(plan.count.optimal());
+  CHECK(allocations == 3);  // the first offset of an empty plan, all offsets, the members
+}

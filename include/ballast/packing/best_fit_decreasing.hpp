@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/kept_memory.hpp>
 #include <ballast/packing/detail/driver.hpp>
+#include <ballast/packing/detail/few_best_fit.hpp>
 #include <ballast/packing/detail/scatter.hpp>
 
 /// @file
@@ -21,10 +22,13 @@ template <index_type Index, class Executor>
 struct best_fit_decreasing_solver {
   packing_memory<Index>& ws;
   Executor const& executor;
+  static constexpr std::size_t unfolded = most_few;
   template <class Weights>
-  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
+  [[nodiscard]] solved operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
+    if (items.count <= unfolded) return {pack_few(items, packs), true};
     auto const count = bulk_best_fit(true, items.classes, items.capacity, items.max_samples, ws.bulk);
     expand(count, ws.bulk, canonical_order(items, ws.positions, executor), packs, executor);
+    return {packing_lower_bound(items.classes, items.capacity, items.max_samples, static_cast<std::int64_t>(count)), true};
   }
 };
 }  // namespace detail

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/classes.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/packing/detail/pooled_memory.hpp>
+#include <ballast/core/pooled_memory.hpp>
 #include <ballast/packing/result.hpp>
 
 #include <algorithm>
@@ -34,16 +34,21 @@ struct length_tails {
         sum(count.size(), 0),
         capacity(full_capacity / divisor),
         unit(divisor) {
-    auto k = lengths.lengths.size();
     std::int64_t tail_count = 0, tail_sum = 0;
-    for (auto t = count.size(); t-- > 0;) {
-      for (; k > 0 && lengths.lengths[k - 1] / divisor == static_cast<std::int64_t>(t); --k) {
-        tail_count += static_cast<std::int64_t>(lengths.counts[k - 1]);
-        tail_sum += static_cast<std::int64_t>(lengths.counts[k - 1]) * static_cast<std::int64_t>(t);
+    auto t = capacity;
+    auto const fill_above = [&](std::int64_t length) {
+      for (; t > length; --t) {
+        count[static_cast<std::size_t>(t)] = tail_count;
+        sum[static_cast<std::size_t>(t)] = tail_sum;
       }
-      count[t] = tail_count;
-      sum[t] = tail_sum;
+    };
+    for (auto k = lengths.lengths.size(); k-- > 0;) {
+      auto const length = lengths.lengths[k] / divisor, samples = static_cast<std::int64_t>(lengths.counts[k]);
+      fill_above(length);
+      tail_count += samples;
+      tail_sum += samples * length;
     }
+    fill_above(-1);
   }
 };
 
@@ -64,10 +69,21 @@ inline void dual_feasible_bound(length_tails const& tails, std::int64_t at_most,
   // is the sum of the floors.
   pooled_vector<std::int64_t> steps(static_cast<std::size_t>(c / 2));
   for (std::int64_t t = 1; t <= c / 2; ++t) steps[static_cast<std::size_t>(t - 1)] = (at(t) - halves - big) - (big - at(c - t + 1));
-  for (auto u = c / 2; u >= 1 && best.packs < at_most; --u) {
-    std::int64_t floors = 0;
-    for (auto t = u; t <= c / 2; t += u) floors += steps[static_cast<std::size_t>(t - 1)];
-    take_better(best, big, 2 * floors + (c / u) * halves, 2 * (c / u), packing_bound::dual_feasible, u, tails.unit);
+  // The floors sum to at most (light + big * (u - 1)) / u: what short samples hold less what is left beside big ones, and what is rounded.
+  auto const sum = [&](std::int64_t t) { return tails.sum[static_cast<std::size_t>(t)]; };
+  auto const light = sum(0) - sum((c + 1) / 2) - (big * c - sum(c / 2 + 1));
+  for (auto u = c / 2; u >= 1 && best.packs < at_most;) {
+    auto const f = c / u, lowest = c / (f + 1) + 1;      // F is the same from here to there
+    auto least = f * (2 * (best.packs - big) - halves);  // twice the sum of the floors must be above it
+    auto const hopeless = [&](std::int64_t unit) { return 2 * (light + big * (unit - 1)) <= least * unit; };
+    if (hopeless(u) && hopeless(lowest)) u = lowest - 1;  // as in between, both sides being linear
+    for (; u >= lowest && best.packs < at_most; --u) {
+      std::int64_t floors = 0;
+      for (std::int64_t i = 0, t = u - 1; i < f / 2; ++i, t += u) floors += steps[static_cast<std::size_t>(t)];
+      if (2 * floors <= least) continue;
+      take_better(best, big, 2 * floors + f * halves, 2 * f, packing_bound::dual_feasible, u, tails.unit);
+      least = f * (2 * (best.packs - big) - halves);
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/classes.hpp>
 #include <ballast/core/config.hpp>
-#include <ballast/packing/detail/pooled_memory.hpp>
+#include <ballast/core/pooled_memory.hpp>
 #include <ballast/packing/detail/room_index.hpp>
 #include <ballast/packing/runs.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/pooled_memory.hpp>
 #include <ballast/core/version.hpp>
-#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <algorithm>
 #include <bit>

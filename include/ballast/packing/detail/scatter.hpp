@@ -3,8 +3,8 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/executor.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/pooled_memory.hpp>
 #include <ballast/packing/detail/bulk_best_fit.hpp>
-#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <algorithm>
 #include <cstddef>

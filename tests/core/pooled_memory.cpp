@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/pooled_memory.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include "support/catch.hpp"
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace test_packing_pooled_memory {
+namespace test_core_pooled_memory {
 
 using ballast::detail::pool_scope;
 using ballast::detail::pooled_memory;
@@ -59,4 +59,4 @@ TEST_CASE("pooled_memory: vectors keep the pool they were made in") {
   CHECK(pooled_memory::current() == nullptr);
 }
 
-}  // namespace test_packing_pooled_memory
+}  // namespace test_core_pooled_memory
