@@ -175,6 +175,21 @@ TEST_CASE("layout_buffers: golden") {
   CHECK(nodes == 42527U);
 }
 
+TEST_CASE("layout_buffers: a seed that is lost for long lets others begin anew") {
+  ballast::splitmix64 draw(23);
+  auto const below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(ballast::uniform_below(bound, draw)); };
+  std::vector<ballast::buffer> all(100);
+  for (auto& b : all) {
+    b.lower = below(100);
+    b.upper = b.lower + 1 + below(30);
+    b.size = 1 + below(100);
+  }
+  auto const capacity = ballast::max_load(all);
+  auto const layout = ballast::layout_buffers(all, {.capacity = capacity, .seed = 2}, {.work = 10'000'000});  // alone, it ends as unknown
+  CHECK(layout.status == ballast::status::feasible);
+  CHECK(ballast::check_layout(all, layout, capacity).valid());
+}
+
 TEST_CASE("layout_buffers: more work is never worse") {
   int better = 0;
   for (std::uint64_t seed = 0; seed < 60; seed += round_step) {

@@ -36,11 +36,32 @@ class layout_ladder {
  public:
   layout_ladder(std::span<buffer const> buffers, layout_problem<> const& problem, std::uint64_t seed, double gap, search_budget& budget,
                 memory_layout&& start)
-      : buffers_(buffers), problem_(problem), gap_(gap), budget_(budget), search_(problem, seed, budget), best_(std::move(start)) {}
+      : buffers_(buffers),
+        problem_(problem),
+        seed_(seed),
+        gap_(gap),
+        budget_(budget),
+        search_(problem, seed, budget),
+        best_(std::move(start)) {}
 
-  /// A layout within the capacity, which the start is not.
-  [[nodiscard]] memory_layout fit(std::int64_t capacity) {
-    auto const answer = attempt(capacity, 0, (std::numeric_limits<std::uint64_t>::max)());
+  /// A layout within the capacity, which the start is not. How long a search takes differs by orders of magnitude from seed to seed, so one
+  /// that has not ended with half of the work lets others begin anew for a short time each, and then goes on. `entries` of its tables are
+  /// made for each of them.
+  [[nodiscard]] memory_layout fit(std::int64_t capacity, std::uint64_t entries) {
+    auto const work = budget_.limit(), share = (std::max)(work / 128, 16 * entries);
+    constexpr auto endless = (std::numeric_limits<std::uint64_t>::max)();
+    std::uint64_t run = 0;
+    search_.until(work / 2);
+    auto answer = attempt(search_, capacity, run, endless);
+    for (std::uint64_t k = 1; answer == layout_answer::cut_short && budget_.allows(work / 4 * 3); ++k) {
+      layout_search<> other(problem_, seed_ + k * 0x9e3779b97f4a7c15U, budget_);
+      other.until(budget_.spent() + share);
+      std::uint64_t own_run = 0;
+      answer = attempt(other, capacity, own_run, endless);
+      others_nodes_ += other.nodes();
+    }
+    search_.until(endless);
+    if (answer == layout_answer::cut_short) answer = attempt(search_, capacity, run, endless);
     if (answer != layout_answer::found) {
       best_.status = answer == layout_answer::none ? status::infeasible : status::unknown;
       best_.offsets.clear();
@@ -51,14 +72,16 @@ class layout_ladder {
 
   /// The lowest layout: a few runs under each of several capacities between the bound and the best height, and then twice as many.
   [[nodiscard]] memory_layout descend() {
-    for (std::uint64_t runs = 3, first = 0; !over(); first += runs, runs *= 2) {
+    for (std::uint64_t runs = 3, first = 0; !over(search_); first += runs, runs *= 2) {
       std::int64_t last = -1;
-      for (std::int64_t rung = 0; rung < rungs && !over(); ++rung) {
+      for (std::int64_t rung = 0; rung < rungs && !over(search_); ++rung) {
         auto const least = best_.height.lower_bound, range = (std::max)(best_.height.value - step() - least, std::int64_t{0});
         auto const above = round_down(range / (rungs - 1) * rung + range % (rungs - 1) * rung / (rungs - 1), step());
         if (std::exchange(last, above) == above) continue;
         // More runs under the bound itself: there, a layout is proven optimal.
-        attempt(least + above, rung == 0 ? 2 * first : first, rung == 0 ? 2 * runs : runs);
+        auto const many = rung == 0 ? 2U : 1U;
+        auto run = many * first;
+        attempt(search_, least + above, run, run + many * runs);
       }
     }
     return finish();
@@ -68,39 +91,41 @@ class layout_ladder {
   static constexpr std::int64_t rungs = 12;
 
   [[nodiscard]] std::int64_t step() const { return problem_.padded ? 1 : problem_.unit; }  // between possible heights
-  [[nodiscard]] bool over() { return best_.height.gap() <= gap_ || search_.over(); }
+  [[nodiscard]] bool over(layout_search<>& search) { return best_.height.gap() <= gap_ || search.over(); }
   void rule_out(std::int64_t capacity) {
     best_.height.lower_bound = problem_.padded ? capacity + 1 : round_down(capacity, step()) + step();
     best_.bound = layout_bound::search;
   }
   [[nodiscard]] memory_layout finish() {
-    best_.nodes = search_.nodes();
+    best_.nodes = search_.nodes() + others_nodes_;
     best_.complete = !budget_.interrupted();
     return std::move(best_);
   }
-  layout_answer attempt(std::int64_t capacity, std::uint64_t first, std::uint64_t runs) {
-    auto answer = search_.start(capacity) ? layout_answer::cut_short : layout_answer::none;
-    for (auto run = first; run < first + runs && answer == layout_answer::cut_short && !over(); ++run) answer = search_.run(run);
+  /// The runs `run` … `end` - 1 of a search, `run` being the next at the end.
+  layout_answer attempt(layout_search<>& search, std::int64_t capacity, std::uint64_t& run, std::uint64_t end) {
+    auto answer = search.start(capacity) ? layout_answer::cut_short : layout_answer::none;
+    while (run < end && answer == layout_answer::cut_short && !over(search)) answer = search.run(run++);
     if (answer == layout_answer::none) rule_out(capacity);
     if (answer == layout_answer::found) {
-      write_layout(buffers_, problem_, search_.state().lowest, best_);
-      search_.guide(search_.state().lowest);
+      write_layout(buffers_, problem_, search.state().lowest, best_);
+      search.guide(search.state().lowest);
     }
     return answer;
   }
 
   std::span<buffer const> buffers_;
   layout_problem<> const& problem_;
+  std::uint64_t seed_;
   double gap_;
   search_budget& budget_;
   layout_search<> search_;
+  std::uint64_t others_nodes_ = 0;
   memory_layout best_;
 };
 
-/// Whether the tables of a search are small beside its work: they have an entry for each section of a piece and for each pair in use at
-/// the same time.
+/// How many entries the tables of a search have: one for each section of a piece and for each pair in use at the same time.
 template <class = when_called>
-[[nodiscard]] bool searchable(layout_problem<> const& problem, std::uint64_t work) {
+[[nodiscard]] std::uint64_t search_entries(layout_problem<> const& problem) {
   std::uint64_t entries = 0;
   for (std::uint32_t i = 0, begun = 0; i < problem.pieces.size(); ++i) {
     auto const& p = problem.pieces[i];
@@ -108,7 +133,7 @@ template <class = when_called>
     while (begun < problem.pieces.size() && problem.pieces[begun].first < p.last) ++begun;
     entries += std::uint64_t{p.last - p.first} + 2 * (begun - i - 1);
   }
-  return entries <= work / 32;
+  return entries;
 }
 
 }  // namespace detail
@@ -117,15 +142,17 @@ template <class = when_called>
 ///
 /// The best dive of `layout_buffers_quickly` comes first. Where it does not suffice, a depth-first search builds layouts from the bottom.
 /// It takes a time in a stretch of least floor, and decides which buffer starts there next, or that none does. It learns from failures
-/// which times are hard, never enters a state again that has failed, and restarts with other rules and orders. For the least height it
-/// searches under several capacities in turn, from the lower bound upwards.
+/// which times are hard, never enters a state again that has failed, and restarts with other rules and orders. With a capacity, a search
+/// that has not ended with half of the work lets others begin anew from other seeds for a quarter of it, and then goes on. For the least
+/// height, one search tries several capacities in turn, from the lower bound upwards.
 ///
 /// @param buffers  the buffers; may be empty
 /// @param options  capacity, and the seed of the search
 /// @param limits   when the search stops; `gap` counts only without a capacity
 /// @return with a capacity: a layout within it, or that none exists (which is then proven), or `unknown`. Without: the lowest layout found.
 /// The lower bound is `layout_lower_bound`, or one more unit than the largest capacity that the search has ruled out
-/// @post the layout passes `check_layout`; it is never above that of `layout_buffers_quickly`, and more work never gives a higher one
+/// @post the layout passes `check_layout`; without a capacity, it is never above that of `layout_buffers_quickly`, and more work never
+/// gives a higher one
 /// @throws invalid_input as `max_load`, or if the capacity is negative
 /// @par Complexity
 /// That of `layout_buffers_quickly`, which counts as work but ends in any case, and at most `limits.work` of search. Memory: O(n + p) for p
@@ -149,13 +176,14 @@ template <class = when_called>
   out = detail::lowest_dive(buffers, problem, bound, 5, budget);
   if (out.height.optimal() || (capacity > 0 && out.height.value <= capacity)) return out;
   auto const gap = capacity > 0 ? 0 : limits.gap;
-  if (!budget.allows() || !detail::searchable(problem, limits.work)) {
+  auto const entries = detail::search_entries(problem);
+  if (!budget.allows() || entries > limits.work / 32) {
     if (capacity > 0) out = {.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
     out.complete = !budget.interrupted();
     return out;
   }
   detail::layout_ladder<> ladder(buffers, problem, options.seed, gap, budget, std::move(out));
-  return capacity > 0 ? ladder.fit(capacity) : ladder.descend();
+  return capacity > 0 ? ladder.fit(capacity, entries) : ladder.descend();
 }
 
 BALLAST_INSTANTIATE(memory_layout layout_buffers(std::span<buffer const>, layout_options const&, search_limits const&))

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -27,8 +28,28 @@ class section_tree {
     nodes_.assign(2 * size_, node{});
     for (std::size_t s = 0; s < sections.size(); ++s) nodes_[size_ + s] = {sections[s].key, sections[s].covers, sections[s].covers, 0, 0};
     for (auto at = size_; at-- > 1;) pull(at);
+    steps_.assign(sections.size() + 1, 0);
   }
   void add(std::uint32_t first, std::uint32_t last, section_urgency by) { add(1, 0, size_, first, last, by); }
+  /// Notes an addition of `by` times `cover()`'s urgency to a range, which counts from `add_noted` on.
+  void note(std::uint32_t first, std::uint32_t last, std::int64_t by) {
+    noted_.push_back({first, last, by});
+    noted_first_ = (std::min)(noted_first_, first);
+    noted_last_ = (std::max)(noted_last_, last);
+  }
+  /// Makes the noted additions: one by one, or many in one sweep over the sections from the first to the last.
+  void add_noted(section_urgency const& of) {
+    if (noted_.size() * sweep < noted_last_ - noted_first_) {
+      for (auto const& n : noted_) add(n.first, n.last, {n.by * of.key, n.by * of.covers});
+    } else if (!noted_.empty()) {
+      for (auto const& n : noted_) steps_[n.first] += n.by, steps_[n.last] -= n.by;
+      std::int64_t by = 0;
+      add_steps(1, 0, size_, of, by);
+      steps_[noted_last_] = 0;
+    }
+    noted_.clear();
+    noted_first_ = none, noted_last_ = 0;
+  }
   /// The first section of first … last - 1 that a piece covers, or `last`.
   [[nodiscard]] std::uint32_t first_covered(std::uint32_t first, std::uint32_t last) const {
     return find(1, 0, size_, first, last, 0, [](node const& t, std::int64_t above) { return t.most_covers + above > 0; });
@@ -74,6 +95,20 @@ class section_tree {
     add(2 * at + 1, middle, end, first, last, by);
     pull(at);
   }
+  void add_steps(std::size_t at, std::size_t begin, std::size_t end, section_urgency const& of, std::int64_t& by) {
+    if (noted_first_ >= end || noted_last_ <= begin) return;
+    if (end - begin == 1) {
+      by += std::exchange(steps_[begin], 0);
+      auto& t = nodes_[at];
+      t.key += by * of.key;
+      t.least_covers += by * of.covers, t.most_covers += by * of.covers;
+      return;
+    }
+    auto const middle = (begin + end) / 2;
+    add_steps(2 * at, begin, middle, of, by);
+    add_steps(2 * at + 1, middle, end, of, by);
+    pull(at);
+  }
   template <class Test>
   [[nodiscard]] std::uint32_t find(std::size_t at, std::size_t begin, std::size_t end, std::uint32_t first, std::uint32_t last,
                                    std::int64_t above, Test const& test) const {
@@ -97,8 +132,18 @@ class section_tree {
     search(2 * at + 1, middle, end, first, last, above, best);
   }
 
+  struct addition {
+    std::uint32_t first, last;
+    std::int64_t by;
+  };
+  static constexpr std::size_t sweep = 12;  ///< sections of a sweep that take as long as one addition
+  static constexpr auto none = (std::numeric_limits<std::uint32_t>::max)();
+
   std::size_t size_ = 1;
   std::vector<node> nodes_;
+  std::vector<addition> noted_;
+  std::uint32_t noted_first_ = none, noted_last_ = 0;
+  std::vector<std::int64_t> steps_;  ///< of a section: what is added from there on; 0 but in a sweep
 };
 
 /// A segment tree of pieces by first section: which of them are inside a run, which outside, and which are placed.
@@ -115,7 +160,11 @@ class piece_tree {
     for (std::uint32_t i = 0; i < pieces.size(); ++i) nodes_[size_ + i] = inside(i, pieces[i].last);
     for (auto at = size_; at-- > 1;) pull(at);
   }
-  void place(std::uint32_t i) { set(i, {}); }
+  void place(std::uint32_t i) {
+    auto at = size_ + i;
+    nodes_[at] = {};
+    for (at /= 2; at >= 1; at /= 2) pull(at);
+  }
   /// The inside piece of begin … end - 1 that reaches beyond section `s` and is first in the order, or `none`.
   [[nodiscard]] std::uint32_t first_reaching(std::size_t begin, std::size_t end, std::uint32_t s) const {
     auto best = none, rank = none;
@@ -125,20 +174,20 @@ class piece_tree {
   /// Those that reach beyond the begin of section s come to be outside.
   template <class Body>
   void cut(std::size_t begin, std::size_t end, std::uint32_t s, Body const& body) {
-    visit(
+    change(
         1, 0, size_, begin, end, [s](node const& t) { return t.inside > s; },
-        [&](std::uint32_t i) {
-          set(i, {.outside = nodes_[size_ + i].inside});
+        [&](std::uint32_t i, node& t) {
+          t = {.outside = t.inside};
           body(i);
         });
   }
   /// Those outside that end with section s - 1 or before come to be inside.
   template <class Body>
   void join(std::size_t begin, std::size_t end, std::uint32_t s, Body const& body) {
-    visit(
+    change(
         1, 0, size_, begin, end, [s](node const& t) { return t.outside <= s; },
-        [&](std::uint32_t i) {
-          set(i, inside(i, nodes_[size_ + i].outside));
+        [&](std::uint32_t i, node& t) {
+          t = inside(i, t.outside);
           body(i);
         });
   }
@@ -169,19 +218,15 @@ class piece_tree {
     search(2 * at, from, middle, begin, end, s, best, rank);
     if (!right) search(2 * at + 1, middle, to, begin, end, s, best, rank);
   }
-  void set(std::uint32_t i, node const& to) {
-    auto at = size_ + i;
-    nodes_[at] = to;
-    for (at /= 2; at >= 1; at /= 2) pull(at);
-  }
+  /// Calls `body` for the leaves that pass a test.
   template <class Test, class Body>
-  void visit(std::size_t at, std::size_t from, std::size_t to, std::size_t begin, std::size_t end, Test const& test,
-             Body const& body) const {
+  void change(std::size_t at, std::size_t from, std::size_t to, std::size_t begin, std::size_t end, Test const& test, Body const& body) {
     if (begin >= to || end <= from || !test(nodes_[at])) return;
-    if (to - from == 1) return body(static_cast<std::uint32_t>(from));
+    if (to - from == 1) return body(static_cast<std::uint32_t>(from), nodes_[at]);
     auto const middle = (from + to) / 2;
-    visit(2 * at, from, middle, begin, end, test, body);
-    visit(2 * at + 1, middle, to, begin, end, test, body);
+    change(2 * at, from, middle, begin, end, test, body);
+    change(2 * at + 1, middle, to, begin, end, test, body);
+    pull(at);
   }
 
   std::vector<std::uint32_t> const* rank_ = nullptr;

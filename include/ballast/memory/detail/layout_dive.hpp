@@ -116,12 +116,14 @@ class layout_dive {
     end_[first] = last;
     begin_[last - 1] = first;
     pieces_.join(problem_.begins[first], problem_.begins[middle], last, [&](std::uint32_t i) { cover(i, 1); });
+    add_covers();
   }
   void cover(std::uint32_t i, std::int64_t by) {
     ++operations_;
     auto const& p = problem_.pieces[i];
-    sections_.add(p.first, p.last, {by * (most_ >> load_shift_), by});
+    sections_.note(p.first, p.last, by);
   }
+  void add_covers() { sections_.add_noted({most_ >> load_shift_, 1}); }
   void waste(std::uint32_t first, std::uint32_t last, std::int64_t from, std::int64_t to) {
     if (from < to && to != never) sections_.add(first, last, {-slack_weight * ((to - from) >> load_shift_), 0});
   }
@@ -154,6 +156,7 @@ class layout_dive {
     auto const leave = [&](std::uint32_t i) { cover(i, -1); };
     pieces_.cut(problem_.begins[first], problem_.begins[p.first], p.first, leave);
     pieces_.cut(problem_.begins[p.first], problem_.begins[p.last], p.last, leave);
+    add_covers();
     make_run(first, p.first, h);
     make_run(p.last, last, h);
     make_run(p.first, p.last, start + p.size);

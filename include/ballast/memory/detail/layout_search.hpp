@@ -32,8 +32,10 @@ class layout_search {
   /// Whether the search has to end. Counts the operations since the last question, of about a nanosecond.
   [[nodiscard]] bool over() {
     budget_.spend(4 * std::exchange(state_.work, 0));
-    return !budget_.allows();
+    return !budget_.allows(end_);
   }
+  /// Ends when so much of the budget is spent, by whomever.
+  void until(std::uint64_t end) { end_ = end; }
 
   /// Sets the capacity in bytes. False: it is clear at once that no layout exists.
   [[nodiscard]] bool start(std::int64_t capacity) {
@@ -214,6 +216,7 @@ class layout_search {
   section_choice<> choice_;
   value_order<> order_;
   search_budget& budget_;
+  std::uint64_t end_ = ~std::uint64_t{0};
   word_sets<> failed_;  ///< components that have failed, as keys
   section_rule rule_ = section_rule::fewest_for_weight;
   std::vector<frame> frames_;
