@@ -163,8 +163,14 @@ void one_million(benchmark::internal::Benchmark* b) {
 
 BENCHMARK(baseline_multiset)->Apply(sizes);
 BENCHMARK(baseline_segment_tree)->Apply(sizes);
+void few(benchmark::internal::Benchmark* b) {
+  for (std::int64_t capacity : {512, 8192, 131072})
+    for (std::int64_t n : {20, 50, 100, 200, 500, 1000, 2000}) b->Args({n, capacity});
+  b->Unit(benchmark::kMicrosecond);
+}
+
 BENCHMARK(item_map)->Args({512, 8192})->Args({4096, 8192})->Apply(sizes);
-BENCHMARK(item_map_cold)->Apply(sizes);
+BENCHMARK(item_map_cold)->Apply(few)->Apply(sizes);
 BENCHMARK(item_map_two_threads)->Apply(sizes)->UseRealTime();
 BENCHMARK(plan_alone)->Apply(sizes);
 BENCHMARK(count_only)->Args({1'000'000'000, 8192})->Args({1'000'000'000, 131072})->Unit(benchmark::kMillisecond);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ballast beside the planners of Python trainers, all in this process: TRL's packing, verl's partitions and
-micro-batches, and the `BatchRebalanceSampler` of transformers. Needs ballast, trl, datasets, transformers and verl in
-one environment:
+micro-batches, the `BatchRebalanceSampler` of transformers, and LightBinPack for few samples. Needs ballast, trl,
+datasets, transformers, verl and lightbinpack in one environment:
 
     python benchmarks/python/packers.py [samples]
 
@@ -58,6 +58,35 @@ def packing(lengths):
     for name, options in (("trl bfd, windows of 1000", {}), ("trl bfd, all rows at once", {"batch_size": None})):
         other, took = timed(lambda: theirs(data, CAPACITY, "bfd", {**options, "load_from_cache_file": False}), 1)
         print(f"  {name:40} {len(other):6} rows    time {took / seconds:.1f}")
+
+
+def few():
+    """Batches of few samples beside the fastest packer of LightBinPack for each, from lists as it takes them and from
+    arrays."""
+    import lightbinpack
+
+    print("Packing of few samples: processor time of LightBinPack's fastest packer over ballast's, by list and array")
+    packers = (lightbinpack.ffd, lightbinpack.bfd, lightbinpack.obfd)
+    for capacity in (512, 8192, 131072):
+        for count in (20, 50, 100, 200, 500, 1000, 2000):
+            draws = [np.random.default_rng(s).lognormal(6.5, 1.4, count).clip(16, capacity) for s in range(16)]
+            arrays = [lengths.astype(np.int32) for lengths in draws]
+            lists = [lengths.tolist() for lengths in arrays]
+
+            def spent(pack, batches):
+                best = float("inf")
+                for _ in range(10):
+                    start = time.process_time()
+                    for lengths in batches:
+                        pack(lengths, capacity)
+                    best = min(best, time.process_time() - start)
+                return best
+
+            theirs = min(spent(pack, lists) for pack in packers)
+            print(
+                f"  capacity {capacity:6}  {count:4} samples    list {theirs / spent(ballast.pack, lists):.2f}    array "
+                f"{theirs / spent(ballast.pack, arrays):.2f}"
+            )
 
 
 def partitions(lengths):
@@ -187,6 +216,7 @@ def main():
     logging.disable(logging.WARNING)
     lengths = lengths_of(int(sys.argv[1]) if len(sys.argv) > 1 else 20000)
     packing(lengths)
+    few()
     partitions(lengths)
     micro_batches(lengths)
     steps(lengths)
