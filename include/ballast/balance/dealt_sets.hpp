@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -31,6 +32,7 @@ class winner_tree {
   void build(std::size_t sets, Room const& room, Better const& better) {
     leaves_ = std::bit_ceil(sets);
     nodes_.assign(2 * leaves_, {});
+    waiting_.clear();
     for (std::size_t s = 0; s < sets; ++s) set(s, room(s));
     for (auto node = leaves_ - 1; node > 0; --node) play(node, better);
   }
@@ -48,6 +50,23 @@ class winner_tree {
     auto best = none;
     visit(1, size, better, best);
     return best;
+  }
+  /// As `find`, for sizes that never rise between two calls of `build`. A set without room for an item waits for a smaller one outside the
+  /// tree, so that a search takes O(log sets) however many sets are nearly full.
+  template <class Better>
+  [[nodiscard]] std::uint32_t find_falling(std::int64_t size, Better const& better) {
+    while (!waiting_.empty() && waiting_.front().first >= size) {
+      std::pop_heap(waiting_.begin(), waiting_.end());
+      update(waiting_.back().second, waiting_.back().first, better);
+      waiting_.pop_back();
+    }
+    for (;;) {
+      auto const best = nodes_[1].winner;
+      if (best == none || nodes_[leaves_ + best].room >= size) return best;
+      waiting_.emplace_back(nodes_[leaves_ + best].room, best);
+      std::push_heap(waiting_.begin(), waiting_.end());
+      update(best, -1, better);
+    }
   }
   /// The best set of all, or `none`.
   [[nodiscard]] std::uint32_t winner() const { return nodes_[1].winner; }
@@ -78,7 +97,8 @@ class winner_tree {
   }
 
   std::size_t leaves_ = 0;
-  std::vector<node_type> nodes_;  ///< nodes_[1] is the root, nodes_[leaves_ + s] is set s
+  std::vector<node_type> nodes_;                                 ///< nodes_[1] is the root, nodes_[leaves_ + s] is set s
+  std::vector<std::pair<std::int64_t, std::uint32_t>> waiting_;  ///< room and number of sets outside the tree, a heap
 };
 
 template <index_type Index>
@@ -153,15 +173,16 @@ struct dealt_sets {
   /// @param better    returns whether set a is preferred to set b; if neither is preferred, the lower number is taken
   /// @param on_put    called with item and set after each item, before sets are compared again
   /// @par Complexity
-  /// O(items log sets); O(items * sets) if few sets have room.
+  /// O(items log sets) if sizes fall in this order; otherwise O(items * sets) if few sets have room.
   template <class Better, class OnPut>
   void deal_in_order(std::span<keyed_item<Index> const> in_order, Better const& better, OnPut const& on_put) {
     auto& memory = detail::memory_of(scratch);
     auto& tree = memory.tree;
     auto const rebuild = [&] { tree.build(load.size(), [&](std::size_t s) { return room_of(s); }, better); };
     rebuild();
+    auto const falling = std::ranges::is_sorted(in_order, [&](auto const& a, auto const& b) { return size[a.item] > size[b.item]; });
     for (auto const& [key, i] : in_order) {
-      auto const s = tree.find(size[i], better);
+      auto const s = falling ? tree.find_falling(size[i], better) : tree.find(size[i], better);
       if (s == none) continue;
       auto const had_extra = memory.extra > 0;
       put(i, s);

@@ -3,12 +3,12 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -30,9 +30,13 @@ template <class = when_called>
     std::int64_t cost, tokens, count;
   };
   std::vector<sample_class> classes;  // most expensive first
-  std::sort(samples.begin(), samples.end(), std::greater{});
+  std::vector<keyed_item<std::uint64_t>> sorted, scratch;
+  sorted.reserve(samples.size());
+  for (auto const& [cost, tokens] : samples) sorted.push_back({cost, static_cast<std::uint64_t>(tokens)});
+  sort_largest_first(sorted, scratch);
   std::int64_t all_cost = 0, all_tokens = 0;
-  for (auto const& [cost, tokens] : samples) {
+  for (auto const& [cost, held] : sorted) {
+    auto const tokens = static_cast<std::int64_t>(held);
     if (classes.empty() || classes.back().cost != cost || classes.back().tokens != tokens) classes.push_back({cost, tokens, 0});
     ++classes.back().count;
     all_cost += cost;

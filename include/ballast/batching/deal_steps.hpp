@@ -26,7 +26,7 @@ namespace ballast::inline v0_2 {
 namespace detail {
 
 /// Distributes the samples of a step over its places again, or exchanges some if not all fit; keeps the old places unless the step becomes
-/// cheaper.
+/// cheaper, or if its slowest rank is within 1 in 8,192 of the step's lower bound.
 template <index_type Index>
 void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
   // If ranks wait at every micro-batch, each row of places counts as a step.
@@ -36,32 +36,46 @@ void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_opt
   constexpr std::array rules{deal_rule::rate_cap, deal_rule::longest_first};
   std::vector<Index> samples, packs(ranks * each);
   std::vector<std::uint32_t> rank_of;
-  auto contents = lists_of(b.packs);
+  auto& members = b.packs.members;                                              // new packs are appended
+  std::vector<std::pair<std::size_t, std::size_t>> members_of(b.packs.size());  // of each pack: its first member, and their number
+  for (std::size_t p = 0; p < members_of.size(); ++p) members_of[p] = {static_cast<std::size_t>(b.packs.offsets[p]), b.packs[p].size()};
   for (std::size_t s = 0; s < b.steps(); ++s)
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t k = 0; k < packs.size(); ++k) packs[k] = b.at(s, k / each, rows == 1 ? k % each : row);
       if (std::ranges::find(packs, b.none) != packs.end()) continue;
       samples.clear();
       rank_of.clear();
-      std::int64_t slowest = 0, mine = 0;
+      std::int64_t slowest = 0, mine = 0, all = 0, most = 0;
       for (std::size_t k = 0; k < packs.size(); ++k) {
-        auto const& pack = contents[packs[k]];
         if (k % each == 0) mine = 0;
-        for (auto i : pack) mine += items.cost[i];
+        for (auto i : std::span(members).subspan(members_of[packs[k]].first, members_of[packs[k]].second)) {
+          mine += items.cost[i];
+          all += items.cost[i];
+          most = (std::max)(most, items.cost[i]);
+          samples.push_back(i);
+        }
         slowest = (std::max)(slowest, mine);
-        samples.insert(samples.end(), pack.begin(), pack.end());
-        rank_of.insert(rank_of.end(), pack.size(), static_cast<std::uint32_t>(k / each));
+        rank_of.resize(samples.size(), static_cast<std::uint32_t>(k / each));
       }
+      auto const bound = (std::max)(all / static_cast<std::int64_t>(ranks), most);
+      if (slowest - bound <= bound / 8192) continue;
       deal.gather(samples);
-      auto const cheaper = [&](bool all) { return all && deal.slowest() < slowest; };
+      auto const cheaper = [&](bool placed) { return placed && deal.slowest() < slowest; };
       if (!cheaper(deal.deal_all(rules)) && !cheaper(deal.improve(rank_of)))
         continue;  // with full packs there is no room to distribute samples again, but often to exchange some
       auto const got = [&](std::size_t k) { return deal.place(k / each, k % each); };
       auto any_empty = false;
       for (std::size_t k = 0; k < packs.size(); ++k) any_empty = any_empty || got(k).empty();
-      for (std::size_t k = 0; k < packs.size() && !any_empty; ++k) contents[packs[k]].assign(got(k).begin(), got(k).end());
+      for (std::size_t k = 0; k < packs.size() && !any_empty; ++k) {
+        members_of[packs[k]] = {members.size(), got(k).size()};
+        members.insert(members.end(), got(k).begin(), got(k).end());
+      }
     }
-  b.packs = groups_of(contents);
+  groups<Index> packed;
+  packed.members.reserve(static_cast<std::size_t>(b.packs.offsets.back()));
+  packed.offsets.reserve(b.packs.offsets.size());
+  for (auto const& [first, count] : members_of) packed.push_back(std::span(members).subspan(first, count));
+  b.packs = std::move(packed);
 }
 
 /// Cuts an order of packs into steps, and distributes the packs of each step over its ranks such that the slowest rank has little work. If
@@ -94,32 +108,56 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
   }
 }
 
-/// `dealing::sorted`: neighbours in cost share a step, within windows of a random order of all packs.
+/// `dealing::sorted`: packs in the random order of the epoch, which can be sorted into steps in several ways.
+template <index_type Index>
+class pack_sorter {
+ public:
+  pack_sorter(groups<Index> packs, weighed_samples const& items, batching_options const& o)
+      : items_(items),
+        o_(o),
+        order_(take_order(taken_, std::move(packs), items, o)),
+        sums_(pack_sums(taken_.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch)) {}
+
+  /// Neighbours in cost share a step, within windows of the order. Places of the last step may be empty.
+  [[nodiscard]] batching<Index> sort(deal_options const& deal) const {
+    auto b = taken_;
+    auto order = order_;
+    auto const places = static_cast<std::size_t>(o_.ranks * o_.micro_batches);
+    splitmix64 draw(~epoch_seed(o_));
+    std::vector<Index> emitted;
+    emitted.reserve(order.size());
+    for_sorted_windows(order, sums_, places, deal.window, [&](std::size_t first, std::size_t last) {
+      auto const whole = (last - first) / places;
+      for (auto s : emit<Index>(whole, deal.emission, draw))
+        for (std::size_t k = 0; k < places; ++k) emitted.push_back(order[first + s * places + k]);
+      emitted.insert(emitted.end(), order.begin() + static_cast<std::ptrdiff_t>(first + whole * places),
+                     order.begin() + static_cast<std::ptrdiff_t>(last));
+    });
+    arrange_steps(b, std::span<Index const>(emitted), sums_, o_);
+    certify(b, items_, o_, sums_);
+    return b;
+  }
+  /// Balances sorted steps by exchanges, if `redeal` is true, and fills empty places. Exchanges leave the samples of a full step in it, and
+  /// so its lower bound.
+  [[nodiscard]] batching<Index> finish(batching<Index> b, bool redeal) const {
+    if (redeal) redeal_steps(b, items_, o_);
+    if (fill_places(b, items_, o_, mixing::never) || redeal) certify(b, items_, o_);
+    return b;
+  }
+
+ private:
+  weighed_samples const& items_;
+  batching_options const& o_;
+  batching<Index> taken_;
+  std::vector<Index> order_;
+  std::vector<pack_sum> sums_;
+};
+
 template <index_type Index>
 [[nodiscard]] batching<Index> sort_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
                                               deal_options const& deal) {
-  batching<Index> b;
-  auto order = take_order(b, std::move(packs), items, o);
-  auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch);
-
-  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
-  splitmix64 draw(~epoch_seed(o));
-  std::vector<Index> emitted;
-  emitted.reserve(order.size());
-  for_sorted_windows(order, sums, places, deal.window, [&](std::size_t first, std::size_t last) {
-    auto const whole = (last - first) / places;
-    for (auto s : emit<Index>(whole, deal.emission, draw))
-      for (std::size_t k = 0; k < places; ++k) emitted.push_back(order[first + s * places + k]);
-    emitted.insert(emitted.end(), order.begin() + static_cast<std::ptrdiff_t>(first + whole * places),
-                   order.begin() + static_cast<std::ptrdiff_t>(last));
-  });
-  arrange_steps(b, std::span<Index const>(emitted), sums, o);
-  if (deal.redeal) redeal_steps(b, items, o);
-  if (fill_places(b, items, o, mixing::never) || deal.redeal)
-    certify(b, items, o);
-  else
-    certify(b, items, o, sums);
-  return b;
+  pack_sorter<Index> const sorter(std::move(packs), items, o);
+  return sorter.finish(sorter.sort(deal), deal.redeal);
 }
 
 /// `dealing::rows`: rows of similar packs, one for each micro-batch, and rows of all costs in a step.

@@ -29,8 +29,8 @@ namespace ballast::inline v0_2 {
 /// draws leave ranks waiting or room empty, if ranks wait at every micro-batch, or if there are `apart` keys. Use `deal_steps` for packs
 /// that exist already.
 ///
-/// If ranks wait per step, the planner tries these methods in order, until the slowest ranks are within 1 % of the mean and the plan is
-/// full enough:
+/// If ranks wait per step, the planner tries these methods in order, until the slowest ranks are within 1 % of the mean, or the plan within
+/// 0.5 % of `steps_lower_bound`, and the plan is full enough:
 /// - Random draws, if the cost ratio (`critical_ratios`) is at most 0.9. Steps are filled to 0.98 if the square ratio is at most 1,
 /// otherwise as full as they can be balanced.
 /// - Draws in which samples of high cost are gathered in the same steps over the whole epoch, or split over ranks if that is allowed. The

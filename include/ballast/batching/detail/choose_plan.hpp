@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/bounds.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/streamer.hpp>
 #include <ballast/batching/options.hpp>
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,23 +26,6 @@
 // How `plan_steps` compares plans of the same samples, and tries ways to stream samples, on all of them or on a part.
 
 namespace ballast::inline v0_2::detail {
-
-/// Some of the samples, in the given order.
-template <index_type Index>
-[[nodiscard]] weighed_samples some_of(weighed_samples const& items, std::span<Index const> chosen) {
-  weighed_samples out;
-  out.tokens.resize(chosen.size());
-  out.cost.resize(chosen.size());
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    auto const t = out.tokens[k] = items.tokens[chosen[k]], c = out.cost[k] = items.cost[chosen[k]];
-    out.all_tokens += t;
-    out.all_cost += c;
-    out.all_squares += t * t;
-    out.longest = (std::max)(out.longest, t);
-    out.most_expensive = (std::max)(out.most_expensive, c);
-  }
-  return out;
-}
 
 /// About `part` of `whole` samples, each chosen at random.
 template <index_type Index>
@@ -92,7 +77,9 @@ template <index_type Index>
 template <index_type Index>
 class plan_choice {
  public:
-  plan_choice(weighed_samples const& items, batching_options const& o) : items_(items), o_(o), means_(token_means_of(items)) {}
+  /// @param shares whether ranks may share samples
+  plan_choice(weighed_samples const& items, batching_options const& o, bool shares = false)
+      : items_(items), o_(o), means_(token_means_of(items)), shares_(shares || items.longest > o.capacity) {}
 
   /// Keeps the faster plan of the two.
   void offer(batching<Index> plan) {
@@ -103,10 +90,25 @@ class plan_choice {
     if (fills(plan, floor_of(best)) && !fills(best, floor_of(best)) && (full_.table.empty() || faster(plan, full_)))
       full_ = std::move(plan);
   }
+  /// Whether a plan may turn out to be the faster one, or be full enough where the best is not, if ranks are balanced up to its lower
+  /// bound.
+  [[nodiscard]] bool may_keep(batching<Index> const& plan) const {
+    auto const& best = plan_;
+    return best.table.empty() || compare_products(plan.slowest.lower_bound, work(best), best.slowest.value, work(plan)) < 0 ||
+           (fills(plan, floor_of(best)) && !fills(best, floor_of(best)));
+  }
   /// Whether the slowest ranks of the best plan take at most 1 % more than the mean.
   [[nodiscard]] bool balanced() const { return waits_at_most(plan_, 1); }
   /// The share of time in which ranks work under the best plan, in millionths; 0 if there is none.
   [[nodiscard]] std::uint64_t busy_share() const { return plan_.slowest.value == 0 ? 0 : busy(plan_); }
+  /// Whether the best plan takes at most 0.5 % more than the lower bound of all plans, which is asked for only if the most expensive
+  /// samples are what its steps wait for.
+  [[nodiscard]] bool none_much_faster() {
+    auto const takes_little_more = [&](std::int64_t bound) { return compare_products(plan_.slowest.value, 200, bound, 201) <= 0; };
+    if (shares_ || !plan_.dropped.empty() || !plan_.repeated.empty() || !takes_little_more(plan_.slowest.lower_bound)) return false;
+    if (!bound_) bound_ = steps_lower_bound(items_, o_);
+    return takes_little_more(*bound_);
+  }
   /// Whether the fixed costs of the best plan's micro-batches take at most 1 % more than in as few micro-batches as could hold all tokens.
   [[nodiscard]] bool frugal() const {
     if (o_.cost_per_micro_batch == 0) return true;
@@ -117,9 +119,9 @@ class plan_choice {
   }
   /// Whether the best plan is balanced and frugal, and full enough or of fewest steps; if steps have a cost, it must have the fewest steps.
   /// It may miss balance and fill by some percent.
-  [[nodiscard]] bool good_enough(std::int64_t misses = 0) const {
+  [[nodiscard]] bool good_enough(std::int64_t misses = 0) {
     auto const least = floor_of(plan_) - 10 * static_cast<std::uint64_t>(misses);
-    return waits_at_most(plan_, 1 + misses) && frugal() &&
+    return (waits_at_most(plan_, 1 + misses) || none_much_faster()) && frugal() &&
            (plan_.steps() <= fewest_steps() || (fills(plan_, least) && o_.cost_per_step == 0));
   }
   /// The fastest plan. If it is not full enough, returns the fastest plan that is, provided that it is at most one percentage point more
@@ -165,6 +167,8 @@ class plan_choice {
   weighed_samples const& items_;
   batching_options const& o_;
   token_means<std::vector<std::int64_t>> means_;
+  bool shares_;
+  std::optional<std::int64_t> bound_;
   batching<Index> plan_, full_;
 };
 
@@ -199,7 +203,7 @@ class stream_trials {
   static constexpr std::size_t none = (std::numeric_limits<std::size_t>::max)();
 
   stream_trials(weighed_samples const& items, std::span<stream_options const> ways, batching_options const& o, search_watch& watch)
-      : items_(items), ways_(ways), o_(o), watch_(watch), choice_(items, o) {}
+      : items_(items), ways_(ways), o_(o), watch_(watch), choice_(items, o, ways.front().tuning.share != 0) {}
 
   /// Tries the ways from `first` on, `count` at most. Returns the one that is good enough, where random steps may miss that by some
   /// percent, or `none`.

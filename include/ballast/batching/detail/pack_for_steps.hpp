@@ -36,7 +36,7 @@ template <index_type Index>
   auto const steps_of = [&](std::size_t count) { return (count + places - 1) / places; };
   auto packs = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs;
   auto const goal = steps_of(static_cast<std::size_t>(count_packs(ballast::fold(items.tokens), {.capacity = o.capacity}).count.value));
-  std::vector<keyed_item<Index>> order;
+  std::vector<keyed_item<Index>> order, scratch;
   std::vector<Index> members;
   std::vector<std::int64_t> tokens;
   for (std::size_t const part : {10U, 10U, 10U, 20U, 15U, 30U}) {
@@ -44,7 +44,7 @@ template <index_type Index>
     order.clear();
     for (std::size_t p = 0; p < packs.size(); ++p) order.push_back({-sum_of(items.tokens, packs[p]), static_cast<Index>(p)});
     auto const again = packs.size() * part / 100;
-    std::sort(order.begin(), order.end());
+    sort_largest_first(order, scratch);
     members.clear();
     tokens.clear();
     for (std::size_t k = 0; k < again; ++k)

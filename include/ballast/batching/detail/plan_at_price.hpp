@@ -8,12 +8,16 @@
 #include <ballast/batching/step_randomness.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/search_watch.hpp>
+#include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,11 +26,10 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Sorts packs by cost in windows, deals them, and balances each step by exchanges.
+/// Sorts packs by cost in windows and deals them; `pack_sorter::finish` then balances each step by exchanges.
 template <index_type Index>
-[[nodiscard]] batching<Index> deal_in_window(groups<Index> const& packs, weighed_samples const& items, batching_options const& o,
-                                             std::uint64_t window) {
-  auto plan = sort_into_steps(packs, items, o, {.window = window, .redeal = true});
+[[nodiscard]] batching<Index> sort_in_window(pack_sorter<Index> const& sorter, std::uint64_t window) {
+  auto plan = sorter.sort({.window = window});
   plan.method = step_method::windows;
   plan.window = window;
   return plan;
@@ -47,35 +50,46 @@ class priced_plans {
     auto const some = in_part() ? random_part<Index>(items_, part_steps, choice_.fewest_steps(), ~epoch_seed(o_)) : weighed_samples{};
     for (auto const& way : ways) {
       if (interrupted()) return;
-      method by{.way = way};
-      note(by, in_part() ? streamer<Index>(some, part, way).run() : make(by), in_part() ? some : items_);
+      method by{.way = way, .in_full = !in_part(), .balanced = true};
+      note(by, by.in_full ? make(by) : streamer<Index>(some, part, way).run(), by.in_full ? items_ : some);
     }
   }
   /// Tries packs that are sorted by cost in windows of steps, from wide windows on until one is random enough, or too slow. The widest is
-  /// always tried in full: a part has a narrower one, and it is the fastest.
+  /// always tried in full: a part has a narrower one, and it is the fastest. The others are balanced where that decides.
   void try_windows(groups<Index> packs) {
-    packs_.push_back(std::move(packs));
     auto const places = static_cast<std::size_t>(o_.ranks * o_.micro_batches);
-    packed_part<Index> some;
+    auto const& some = parts_.emplace_back(
+        in_part() ? random_packs(packs, items_, (std::min)(part_steps * places, packs.size()), ~epoch_seed(o_)) : packed_part<Index>{});
+    auto const& all = sorters_.emplace_back(std::move(packs), items_, o_);
+    auto const& part = in_part() ? sorters_.emplace_back(some.packs, some.items, o_) : all;
     for (auto const window : {0U, 64U, 16U, 8U, 4U, 1U}) {
       if (interrupted()) return;
-      method by{.packs = packs_.size(), .window = window};
-      if (window == 64 && in_part())
-        some = random_packs(packs_.back(), items_, (std::min)(part_steps * places, packs_.back().size()), ~epoch_seed(o_));
-      auto const part = window != 0 && in_part();
-      note(by, part ? deal_in_window(some.packs, some.items, o_, window) : make(by), part ? some.items : items_);
-      if (auto const& last = tried_.back(); last.deviation <= 2 * random_ || !affordable(last)) return;
+      auto const in_full = window == 0 || !in_part();
+      auto const& tried = in_full ? all : part;
+      note({.all = &all, .tried = &tried, .window = window, .in_full = in_full}, sort_in_window(tried, window),
+           in_full ? items_ : some.items);
+      auto const last = tried_.size() - 1;
+      if (window == 0) balance(last);
+      if (tried_[last].deviation <= 2 * random_ || !affordable(last)) return;
     }
   }
   [[nodiscard]] batching<Index> take() {
-    auto least = tried_[fastest_].deviation;
-    for (auto const& m : tried_)
-      if (affordable(m)) least = (std::min)(least, m.deviation);
-    auto const enough = (std::max)(least / 2 * 3, 2 * random_);  // nothing is paid for hardly more randomness, or for more than draws have
+    std::vector<std::size_t> by_deviation(tried_.size());
+    std::iota(by_deviation.begin(), by_deviation.end(), std::size_t{0});
+    sort_by(by_deviation, [&](std::size_t a, std::size_t b) {
+      return tried_[a].deviation != tried_[b].deviation ? tried_[a].deviation < tried_[b].deviation : a < b;
+    });
     auto best = fastest_;
-    for (std::size_t k = 0; k < tried_.size(); ++k) {
-      auto const& m = tried_[k];
-      if (m.deviation <= enough && affordable(m) && (tried_[best].deviation > enough || faster(m, tried_[best]))) best = k;
+    std::uint64_t enough = 0;
+    bool found = false;
+    for (auto const k : by_deviation) {
+      if (found && tried_[k].deviation > enough) break;
+      if (affordable(k)) balance(k);
+      if (!affordable(k)) continue;
+      if (!found)  // nothing is paid for hardly more randomness, or for more than draws have
+        enough = (std::max)(tried_[k].deviation / 2 * 3, 2 * random_);
+      if (!found || faster(tried_[k], tried_[best])) best = k;
+      found = true;
     }
     auto plan = whole(best);
     // The part may have promised more. No plan takes less than the mean of all ranks.
@@ -93,11 +107,13 @@ class priced_plans {
   /// A way to make steps, and the plan that it led to.
   struct method {
     stream_options way{};
-    std::size_t packs = 0;  ///< 0 streams samples; k deals the packs that were given k-th
+    pack_sorter<Index> const *all = nullptr, *tried = nullptr;  ///< null if samples are streamed
     std::uint64_t window = 0;
+    bool in_full = false;   ///< whether `plan` has all samples
+    bool balanced = false;  ///< otherwise `time` is a lower bound
     std::int64_t time = 0, work = 0;
     std::uint64_t deviation = 0;  ///< variance of the token-mean length over some steps in a row
-    batching<Index> plan{};       ///< unless it was tried on a part
+    batching<Index> plan{};
   };
   static constexpr std::size_t part_steps = 128;
 
@@ -111,24 +127,40 @@ class priced_plans {
     auto const most = multiply_divide_up(static_cast<std::uint64_t>(time), 1000 + price_, 1000);
     return compare_products(m.time, work, static_cast<std::int64_t>(most), m.work) <= 0;
   }
-  [[nodiscard]] bool affordable(method const& m) const {
-    return price_ >= 1000 || costs_at_most(m, tried_[fastest_].time, tried_[fastest_].work);
+  [[nodiscard]] bool affordable(std::size_t k) const {
+    return price_ >= 1000 || costs_at_most(tried_[k], tried_[fastest_].time, tried_[fastest_].work);
   }
 
   void note(method by, batching<Index> plan, weighed_samples const& items) {
     auto const in_a_row = (std::max)(std::size_t{1}, (std::min)(std::size_t{8}, plan.steps() / 4));
     auto const means = token_means_of(items);
-    by.time = plan.slowest.value;
+    by.time = by.balanced ? plan.slowest.value : plan.slowest.lower_bound;
     by.work = choice_.work(plan);
     by.deviation = means.variance(plan, in_a_row);
     if (tried_.empty()) random_ = means.variance_of_random(plan.steps(), in_a_row);
-    if (&items == &items_) by.plan = std::move(plan);
+    by.plan = std::move(plan);
     tried_.push_back(std::move(by));
-    if (faster(tried_.back(), tried_[fastest_])) fastest_ = tried_.size() - 1;
+    if (by.balanced) count(tried_.size() - 1);
   }
-  [[nodiscard]] batching<Index> whole(std::size_t k) { return tried_[k].plan.table.empty() ? make(tried_[k]) : std::move(tried_[k].plan); }
+  /// Balances the steps of packs, which changes no step's samples.
+  void balance(std::size_t k) {
+    auto& m = tried_[k];
+    if (m.balanced) return;
+    m.plan = m.tried->finish(std::move(m.plan), true);
+    m.time = m.plan.slowest.value;
+    m.balanced = true;
+    count(k);
+  }
+  void count(std::size_t k) {
+    if (fastest_ == none || faster(tried_[k], tried_[fastest_])) fastest_ = k;
+  }
+  [[nodiscard]] batching<Index> whole(std::size_t k) {
+    if (!tried_[k].in_full) return make(tried_[k]);
+    balance(k);
+    return std::move(tried_[k].plan);
+  }
   [[nodiscard]] batching<Index> make(method const& by) const {
-    if (by.packs != 0) return deal_in_window(packs_[by.packs - 1], items_, o_, by.window);
+    if (by.all != nullptr) return by.all->finish(sort_in_window(*by.all, by.window), true);
     auto plan = streamer<Index>(items_, o_, by.way).run();
     plan.method = method_of(by.way, items_, o_);
     return plan;
@@ -139,10 +171,12 @@ class priced_plans {
   std::uint64_t price_;
   search_watch& watch_;
   plan_choice<Index> choice_;
-  std::vector<groups<Index>> packs_;
+  std::deque<packed_part<Index>> parts_;  // sorters refer to their samples
+  std::deque<pack_sorter<Index>> sorters_;
   std::vector<method> tried_;
-  std::size_t fastest_ = 0;
-  std::uint64_t random_ = 0;  ///< the deviation of random draws
+  static constexpr std::size_t none = (std::numeric_limits<std::size_t>::max)();
+  std::size_t fastest_ = none;  ///< of those that are balanced
+  std::uint64_t random_ = 0;    ///< the deviation of random draws
   bool complete_ = true;
 };
 

@@ -47,8 +47,13 @@ template <index_type Index>
                                  batching_options const& o, std::uint64_t most_deviation, search_watch& watch) {
   constexpr std::uint64_t all[] = {1, 4, 8, 16, 64, 0}, ends[] = {1, 0};
   auto const windows = o.micro_batches > 1 ? std::span<std::uint64_t const>(ends) : all;
-  auto const deal = [&](std::uint64_t window) { return deal_in_window(packs, items, o, window); };
   auto const allowed = [&](auto const& plan) { return choice.deviation(plan) <= most_deviation; };
+  pack_sorter<Index> const sorter(packs, items, o);
+  auto const deal = [&](std::uint64_t window) {
+    auto plan = sort_in_window(sorter, window);
+    auto const balance = choice.may_keep(plan) && (window == windows.front() || allowed(plan));
+    return sorter.finish(std::move(plan), balance);
+  };
   auto best = deal_in_windows(windows, deal, allowed, watch);
   auto const complete = best.complete;
   choice.offer(std::move(best));

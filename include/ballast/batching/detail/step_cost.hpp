@@ -29,6 +29,23 @@ template <index_type Index>
   for (auto i : samples) sum += value[i];
   return sum;
 }
+/// Some of the samples, in the given order.
+template <index_type Index>
+[[nodiscard]] weighed_samples some_of(weighed_samples const& items, std::span<Index const> chosen) {
+  weighed_samples out;
+  out.tokens.resize(chosen.size());
+  out.cost.resize(chosen.size());
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    auto const t = out.tokens[k] = items.tokens[chosen[k]], c = out.cost[k] = items.cost[chosen[k]];
+    out.all_tokens += t;
+    out.all_cost += c;
+    out.all_squares += t * t;
+    out.longest = (std::max)(out.longest, t);
+    out.most_expensive = (std::max)(out.most_expensive, c);
+  }
+  return out;
+}
+
 /// The order of numbers by a value of each, largest first, then by number.
 template <class Value>
 [[nodiscard]] auto falling(Value const& value) {

@@ -69,15 +69,18 @@ class stream_limits {
 template <index_type Index>
 class outlier_pool {
  public:
-  /// Takes the outliers out of an order of all samples; if there are more than places, only the most expensive.
-  outlier_pool(weighed_samples const& items, batching_options const& o, stream_limits const& limits, std::vector<Index>& order)
+  /// Takes the outliers; if there are more than places, only the most expensive. `order` gets the other samples in ascending order. `name`
+  /// orders equal ones.
+  outlier_pool(weighed_samples const& items, batching_options const& o, stream_limits const& limits, std::span<Index const> name,
+               std::vector<Index>& order)
       : items_(items), limits_(limits) {
+    std::iota(order.begin(), order.end(), Index{0});
     if (!limits.pools) return;
     for (auto i : order)
       if (limits.is_outlier(i)) pool_.push_back({filled(i), i});
     std::sort(pool_.begin(), pool_.end(), [&](auto const& a, auto const& b) {  // of a linear cost, all are filled alike
       auto const x = items.cost[a.item], y = items.cost[b.item];
-      return a.key == b.key && x != y ? x > y : a < b;
+      return a.key != b.key ? a.key > b.key : x != y ? x > y : name[a.item] < name[b.item];
     });
     auto const steps = static_cast<std::size_t>(divide_up(items.all_tokens, limits.target));
     pool_.resize((std::min)(pool_.size(), steps * limits.ranks * static_cast<std::size_t>(o.micro_batches)));
@@ -147,25 +150,33 @@ class outlier_pool {
 template <index_type Index>
 class share_placer {
  public:
-  share_placer(weighed_samples const& items, batching_options const& o, stream_options const& s, stream_limits const& limits)
+  share_placer(weighed_samples const& items, batching_options const& o, stream_options const& s, stream_limits const& limits,
+               std::span<Index const> name)
       : items_(items),
         o_(o),
         s_(s),
         limits_(limits),
+        name_(name),
         ranks_(limits.ranks),
         each_(static_cast<std::size_t>(o.micro_batches)),
         degree_(limits.shares ? items.size() : 0, 1) {}
 
-  /// The cost of a sample for each of its ranks.
-  [[nodiscard]] std::int64_t charge(Index i) const noexcept {
+  /// The cost of a sample for each of its ranks. @param cost what it costs one rank
+  [[nodiscard]] std::int64_t charge(Index i, std::int64_t cost) const noexcept {
     auto const k = std::int64_t{degree(i)};
-    return k == 1 ? items_.cost[i] : scale(items_.cost[i], 1000 + std::int64_t{s_.share_overhead}, 1000 * k);
+    return k == 1 ? cost : scale(cost, 1000 + std::int64_t{s_.share_overhead}, 1000 * k);
   }
   /// Tokens and costs of each place from the samples placed for this step, rank after rank; empty if there are none.
   [[nodiscard]] std::span<std::pair<std::int64_t, std::int64_t> const> base() const noexcept { return base_; }
   [[nodiscard]] std::uint32_t degree(Index i) const noexcept { return degree_.empty() ? 1 : degree_[i]; }
   [[nodiscard]] std::size_t first_rank(std::size_t j) const noexcept { return first_place_[j] / each_; }
   [[nodiscard]] std::size_t micro_batch(std::size_t j) const noexcept { return first_place_[j] % each_; }
+
+  /// From now on, samples have the numbers that `name` gives them.
+  void name_samples() {
+    auto const degree = degree_;
+    for (std::size_t k = 0; k < degree.size(); ++k) degree_[name_[k]] = degree[k];
+  }
 
   /// Places each sample, most expensive first, on the aligned ranks with room for it whose largest load is smallest: in their first
   /// micro-batch or, if a sample of the plan is longer than the capacity, in the first with room. Samples without room are moved to
@@ -176,13 +187,14 @@ class share_placer {
     if (samples.empty()) return;
     base_.assign(ranks_ * each_, {0, 0});
     load_.assign(ranks_, 0);
-    sort_by(samples, falling([&](Index i) { return items_.cost[i]; }));
+    sort_by(samples,
+            [&](Index a, Index b) { return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : name_[a] < name_[b]; });
     std::size_t kept = 0;
     auto const most = ranks_to_share(s_.most_ranks_shared, o_);
     for (auto i : samples) {
       auto const least = static_cast<std::uint32_t>(divide_up(items_.tokens[i], o_.capacity));
       degree_[i] = (std::max)(std::bit_ceil(least), 2U);
-      while (2 * std::uint64_t{degree_[i]} <= most && charge(i) > limits_.shared) degree_[i] *= 2;
+      while (2 * std::uint64_t{degree_[i]} <= most && charge(i, items_.cost[i]) > limits_.shared) degree_[i] *= 2;
       auto const first = place_for(i);
       if (first == base_.size()) {
         degree_[i] = 1;
@@ -192,8 +204,8 @@ class share_placer {
       for (std::size_t k = 0; k < degree_[i]; ++k) {
         auto& [tokens, cost] = base_[first + k * each_];
         tokens += tokens_of(i);
-        cost += charge(i);
-        load_[first / each_ + k] += charge(i);
+        cost += charge(i, items_.cost[i]);
+        load_[first / each_ + k] += charge(i, items_.cost[i]);
       }
       samples[kept++] = i;
       first_place_.push_back(first);
@@ -232,6 +244,7 @@ class share_placer {
   batching_options const& o_;
   stream_options const& s_;
   stream_limits const& limits_;
+  std::span<Index const> name_;
   std::size_t ranks_, each_;
   std::vector<std::uint32_t> degree_;  ///< for each sample: number of ranks that share it; empty if none is shared
   std::vector<std::pair<std::int64_t, std::int64_t>> base_;

@@ -58,19 +58,21 @@ void spread_steps(batching<Index>& plan, std::vector<pack_sum> const& sums, batc
 }
 
 /// Makes steps from a random order of the samples: draws the samples of a step, distributes them over ranks and writes the step, then the
-/// next step.
+/// next step. Until all steps are written, samples are numbered by that order, so that those of a step are neighbours in memory.
 template <index_type Index>
 class streamer {
  public:
   streamer(weighed_samples const& items, batching_options const& o, stream_options const& s)
-      : items_(items),
+      : given_(items),
+        name_(random_permutation<Index>(items.size(), epoch_seed(o))),
+        items_(some_of<Index>(items, name_)),
         o_(o),
         s_(s),
-        limits_(items, o, s),
-        dealer_(items, o.ranks, o.micro_batches, o.capacity),
-        order_(random_permutation<Index>(items.size(), epoch_seed(o))),
-        pool_(items, o, limits_, order_),
-        placer_(items, o, s, limits_),
+        limits_(items_, o, s),
+        dealer_(items_, o.ranks, o.micro_batches, o.capacity),
+        order_(items.size()),
+        pool_(items_, o, limits_, name_, order_),
+        placer_(items_, o, s, limits_, name_),
         places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {}
   streamer(streamer const&) = delete;  // its parts refer to its limits
   streamer& operator=(streamer const&) = delete;
@@ -95,10 +97,10 @@ class streamer {
     }
     for (std::size_t i = 0; i < n; ++i)
       if (placed_[i] == 0) out_.dropped.push_back(static_cast<Index>(i));
-    std::sort(out_.repeated.begin(), out_.repeated.end());
-    if (fill_places(out_, items_, o_, mixing::allowed) && !limits_.pools) measure_delay();
-    auto const sums = pack_sums(out_.packs, [&](Index i) { return placer_.charge(i); }, o_.cost_per_micro_batch);
-    certify(out_, items_, o_, sums);
+    name_samples();
+    if (fill_places(out_, given_, o_, mixing::allowed) && !limits_.pools) measure_delay();
+    auto const sums = pack_sums(out_.packs, [&](Index i) { return placer_.charge(i, given_.cost[i]); }, o_.cost_per_micro_batch);
+    certify(out_, given_, o_, sums);
     if (limits_.pools && out_.steps() != 0) spread_steps(out_, sums, o_);
     return std::move(out_);
   }
@@ -200,6 +202,17 @@ class streamer {
     for (auto i : dealer_.left())
       if (placed_[i] == 0) carry_.push_back(i);  // repeated samples need not be placed
   }
+  /// Gives the samples back their numbers.
+  void name_samples() {
+    for (auto* list : {&out_.packs.members, &out_.dropped, &out_.repeated})
+      for (auto& i : *list) i = name_[i];
+    std::sort(out_.dropped.begin(), out_.dropped.end());
+    std::sort(out_.repeated.begin(), out_.repeated.end());
+    for (auto& shared : out_.shared) shared.sample = name_[shared.sample];
+    placer_.name_samples();
+    auto const drawn = drawn_;
+    for (std::size_t k = 0; k < drawn.size(); ++k) drawn_[name_[k]] = drawn[k];
+  }
   /// Records that a sample is in this step.
   void note(Index i) {
     if (placed_[i]++ != 0) {
@@ -207,11 +220,11 @@ class streamer {
       return;
     }
     left_tokens_ -= items_.tokens[i];
-    if (!limits_.pools) count_delay(i, step_);
+    if (!limits_.pools) count_delay(items_, i, step_);
   }
-  void count_delay(Index i, std::uint64_t step) {
+  void count_delay(weighed_samples const& items, Index i, std::uint64_t step) {
     if (step <= drawn_[i]) return;
-    out_.token_delay += items_.tokens[i] * static_cast<std::int64_t>(step - drawn_[i]);
+    out_.token_delay += items.tokens[i] * static_cast<std::int64_t>(step - drawn_[i]);
     out_.longest_delay = (std::max)(out_.longest_delay, step - drawn_[i]);
   }
   /// Computes delays after the table was changed.
@@ -222,15 +235,17 @@ class streamer {
     for (std::size_t s = 0; s < out_.steps(); ++s)
       for (auto const pack : out_.packs_of(s))
         for (auto i : pack)
-          if (std::exchange(seen[i], char{1}) == 0) count_delay(i, s);
+          if (std::exchange(seen[i], char{1}) == 0) count_delay(given_, i, s);
   }
 
-  weighed_samples const& items_;
+  weighed_samples const& given_;
+  std::vector<Index> name_;  ///< the number of each sample among those given
+  weighed_samples items_;    ///< in random order
   batching_options const& o_;
   stream_options const& s_;
   stream_limits limits_;
   step_dealer<Index> dealer_;
-  std::vector<Index> order_;  ///< the order in which samples are drawn; `next_` is the first that was not drawn yet
+  std::vector<Index> order_;  ///< the order in which samples are drawn: all but outliers; `next_` is the first that was not drawn yet
   outlier_pool<Index> pool_;
   share_placer<Index> placer_;
   std::size_t places_;
