@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
+#include <ballast/core/concepts.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/training_run.hpp>
 
@@ -55,6 +56,16 @@ run_type::measurement measured_as(double per_token, double per_pair) {
   out.per_step = 9000;
   return out;
 }
+
+/// A cost that is told which sample it weighs.
+struct cost_by_sample {
+  std::vector<std::int64_t> of;
+  std::int64_t operator()(std::int64_t) const { return 0; }
+  bool fits(std::int64_t) const { return false; }
+  std::int64_t operator()(std::size_t sample, std::int64_t) const { return of[sample]; }
+  bool fits(std::size_t sample, std::int64_t) const { return of[sample] > 0; }
+};
+static_assert(indexed_cost_model<cost_by_sample> && !indexed_cost_model<quadratic_cost>);
 
 }  // namespace
 
@@ -477,6 +488,39 @@ TEST_CASE("training_run: refuses by name what cannot be") {
   state.parts.clear();
   CHECK(resumed(state) == "the state has no parts");
   CHECK(run.hash() == hash);
+}
+
+TEST_CASE("training_run: a cost may tell samples of one length apart") {
+  splitmix64 draw(8);
+  auto const lengths = random_lengths(700, 500, draw);
+  cost_by_sample same, other;
+  for (auto const length : lengths) {
+    same.of.push_back(modelled(length));
+    other.of.push_back(1 + static_cast<std::int64_t>(draw() % 1'000'000));
+  }
+  auto o = options_for(4);
+  o.data.steps.left_over = left_over::drop;
+  run_type by_length(lengths, o, modelled);
+  training_run by_sample(lengths, o, same), drawn(lengths, o, other);
+  for (int step = 0; step < 5; ++step) {
+    static_cast<void>(by_length.next());
+    static_cast<void>(by_sample.next());
+    static_cast<void>(drawn.next());
+  }
+  CHECK(by_sample.hash() == by_length.hash());
+  CHECK(drawn.hash() != by_length.hash());
+  CHECK(check_batching(drawn.plan().steps, lengths, o.data.steps, other).valid());
+
+  o.data.steps.ranks = 3;
+  training_run rest(lengths, o, same), rest_drawn(lengths, o, other);
+  run_type rest_by_length(lengths, o, modelled);
+  rest.resume(by_sample.state());
+  rest_by_length.resume(by_length.state());
+  rest_drawn.resume(drawn.state());
+  CHECK(rest.hash() == rest_by_length.hash());
+  std::int64_t cost = 0;
+  for (auto const i : rest_drawn.plan().steps.packs.members) cost += other.of[i];
+  CHECK(rest_drawn.plan().steps.cost == cost);
 }
 
 }  // namespace test_plan_training_run

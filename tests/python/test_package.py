@@ -451,8 +451,8 @@ class Costs(unittest.TestCase):
     def test_costs_of_the_samples_are_not_taken_for_costs_of_lengths(self):
         lengths = drawn(2000, 1999)
         of_samples = lengths * lengths
-        fall = 2 + int(np.flatnonzero(np.diff(of_samples[1:]) < 0)[0])
-        for cost in (of_samples, ballast.sample_cost(of_samples)):
+        rising = np.sort(of_samples)
+        for cost in (of_samples, ballast.sample_cost(of_samples), rising):
             for call in (
                 lambda cost: ballast.plan_steps(lengths, capacity=2000, ranks=4, cost=cost),
                 lambda cost: ballast.micro_batches(lengths, 2000, cost=cost),
@@ -462,12 +462,85 @@ class Costs(unittest.TestCase):
                     call(cost)
                 self.assertEqual(
                     str(caught.exception),
-                    f"cost has 2000 entries, as many as there are samples, and cost[{fall}] is below its predecessor: "
-                    "an array gives the costs of the lengths 0, 1, 2, ..., not of the samples; if these are costs of "
-                    "lengths, append one more",
+                    "cost has 2000 entries, as many as there are samples, but an array gives the costs of the lengths 0, 1, "
+                    "2, ...: if these are costs of the samples, pass them as costs=; if they are costs of lengths, append one "
+                    "more",
                 )
-        for table in (np.arange(2000) + 1, np.append(of_samples, 7), np.append(7, np.arange(1, 2000))):
+        for table in (np.arange(2001) + 1, np.append(of_samples, 7)):
             ballast.plan_steps(lengths, capacity=2000, ranks=4, cost=table)
+
+    def test_a_cost_for_each_sample(self):
+        lengths = drawn(3000, 4096)
+        asked = {"capacity": 4096, "ranks": 4, "micro_batches": 2}
+        quadratic = ballast.quadratic_cost(3, 2)
+        costs = 3 * lengths + 2 * lengths * lengths
+        plans = [ballast.plan_steps(lengths, **asked, **by) for by in ({"cost": quadratic}, {"costs": costs})]
+        self.assertEqual(plans[0].hash(), plans[1].hash())
+        drawn_costs = np.random.default_rng(4).integers(1, 10**6, 3000)
+        plan = ballast.plan_steps(lengths, costs=drawn_costs, **asked)
+        self.assertEqual(plan.cost, drawn_costs.sum())
+        slowest = sum(
+            max(sum(int(drawn_costs[p].sum()) for p in plan.packs_of(step, rank)) for rank in range(4))
+            for step in range(plan.steps)
+        )
+        self.assertEqual(plan.slowest, slowest)
+        self.assertLess(plan.idle, 0.02)
+        self.assertIn("valid", ballast.check(plan, lengths))
+        of_batch, most = lengths[:64], {"order": "small_ends", "exactly": 14}
+        both = [ballast.micro_batches(of_batch, 4096, **most, **by) for by in ({"cost": quadratic}, {"costs": costs[:64]})]
+        self.assertEqual(*([part.tolist() for part in parts] for parts in both))
+        parts = ballast.micro_batches(of_batch, 4096, costs=drawn_costs[:64], **most)
+        loads = [int(drawn_costs[p].sum()) for p in parts]
+        self.assertEqual(sorted([loads[0], loads[-1]]), sorted(loads)[:2])
+
+    def test_a_run_by_the_costs_of_its_samples(self):
+        lengths = drawn(600, 2048)
+        costs = np.random.default_rng(4).integers(1, 10**6, 600)
+        asked = {"capacity": 2048, "ranks": 4, "micro_batches": 2, "epochs": 2, "seed": 3}
+        run = ballast.TrainingRun(lengths, costs=costs, **asked)
+        first = next(iter(run))
+        self.assertEqual(first, 0)
+        steps, waits = [], []
+        for _ in range(4):
+            run.next()
+            packs = [np.concatenate(run.packs_of(rank)) for rank in range(4)]
+            steps.append(np.concatenate(packs))
+            loads = [int(costs[p].sum()) for p in packs]
+            waits.append(1 - np.mean(loads) / max(loads))
+        self.assertLess(np.mean(waits), 0.05)
+        for again in (ballast.TrainingRun(lengths, costs=costs, **asked), pickle.loads(pickle.dumps(run)), copy.copy(run)):
+            again.resume(run.state())
+            self.assertEqual(again.hash(), run.hash())
+        fewer = ballast.TrainingRun(lengths, costs=costs, **asked)
+        fewer.resume(run.state(), ranks=3)  # what is left of the epoch is weighed by the costs of its samples, too
+        fewer.next()
+        loads = [int(costs[np.concatenate(fewer.packs_of(rank))].sum()) for rank in range(3)]
+        self.assertLess(1 - np.mean(loads) / max(loads), 0.1)
+        with self.assertRaisesRegex(ValueError, "state is of a run with other samples, costs"):
+            ballast.TrainingRun(lengths, costs=costs[::-1], **asked).resume(run.state())
+        for call in (lambda: run.observe(3.0), lambda: run.recalibrate([0] * 8)):
+            with self.assertRaisesRegex(ValueError, "costs= of its samples"):
+                call()
+
+    def test_what_is_wrong_with_costs(self):
+        lengths, asked = [4, 5, 6], {"capacity": 8, "ranks": 1}
+        for sentence, given in {
+            "cost prices a length and costs each sample": {"cost": COST, "costs": [1, 2, 3]},
+            "costs has 2 entries for 3 lengths": {"costs": [1, 2]},
+            "costs holds float64, not integers": {"costs": [1.5, 2.0, 3.0]},
+            r"lengths\[1\] .*(cost|costs) 0": {"costs": [1, 0, 3]},
+            r"lengths\[2\] .*has a cost that is negative": {"costs": [1, 2, -3]},
+        }.items():
+            for plan in (ballast.plan_steps, ballast.TrainingRun):
+                with self.assertRaisesRegex(ValueError, sentence):
+                    plan(lengths, **given, **asked)
+        for oversize in ("split", "truncate"):
+            with self.assertRaisesRegex(ValueError, f"oversize = {oversize} cuts samples"):
+                ballast.TrainingRun(lengths, costs=[1, 2, 3], oversize=oversize, **asked)
+        aside = ballast.TrainingRun([4, 9, 6], costs=[1, 0, 3], oversize="set_aside", **asked)
+        self.assertEqual(aside.set_aside.tolist(), [1])
+        with self.assertRaisesRegex(ValueError, "costs is not for a run in levels"):
+            ballast.TrainingRun(lengths, levels=[(8, 1)], ranks=1, costs=[1, 2, 3])
 
     def test_every_way_to_name_a_cost(self):
         lengths = drawn(400, 4096)

@@ -63,6 +63,7 @@ class TrainingRun:
         micro_batches: int = 1,
         epochs: int = 1,
         cost: str | Cost | Transformer | ArrayLike | None = None,
+        costs: ArrayLike | None = None,
         seed: int = 0,
         steps_per_epoch: int = 0,
         tokens_per_step: int = 0,
@@ -81,7 +82,7 @@ class TrainingRun:
     ) -> None:
         """Plans the first epoch.
 
-        `cost` has no default. `steps_per_epoch` gives every epoch that many steps, and carries the rest of a pass over;
+        `cost` has no default; `costs`, in its place, are integers, one for each sample. `steps_per_epoch` gives every epoch that many steps, and carries the rest of a pass over;
         0 gives it as many as its plan has. `tokens_per_step` sets `micro_batches` from the number of ranks. `oversize`
         is "reject", "set_aside", "truncate" or "split"; with "split", index n + j, for n samples, is `pieces[j]`.
         `order` is None, "random", "ascending", "ascending_buckets" or "shuffled_buckets", by the `key` of a step,
@@ -100,6 +101,7 @@ class TrainingRun:
             "micro_batches": micro_batches,
             "epochs": epochs,
             "cost": cost,
+            "costs": costs if costs is None else np.asarray(costs),
             "seed": seed,
             "steps_per_epoch": steps_per_epoch,
             "tokens_per_step": tokens_per_step,
@@ -129,6 +131,8 @@ class TrainingRun:
             if (curriculum, device) != ("hbp", "h100"):
                 raise ValueError("curriculum and device are for a run in levels: give levels, too")
             return make_run(self._lengths, **options)
+        if options["costs"] is not None:
+            raise ValueError("costs is not for a run in levels, in which a sample costs what its ranks take: give cost")
         for name, unset in WITHOUT_LEVELS.items():
             if options[name] != unset:
                 raise ValueError(f"{name} is not for a run in levels, whose steps ballast.levels plans")
@@ -280,6 +284,8 @@ class TrainingRun:
         A number is the time from the start of the step until all ranks have finished. Times of ranks are without
         waiting for other ranks, and say more. Call it on the rank that measures; the last 256 steps count.
         """
+        if self._options["costs"] is not None:
+            raise ValueError("observed times correct the cost of a length, but this run has costs= of its samples: give cost=")
         if np.ndim(ms) == 0:
             self._run.observe_step(float(ms))  # type: ignore[arg-type]
         else:
@@ -295,6 +301,8 @@ class TrainingRun:
         Without an argument it takes those of this run. Returns whether the steps to come were planned anew; if not, that
         would save less than a thousandth of their time. Call `next` before `packs_of` then.
         """
+        if self._options["costs"] is not None:
+            raise ValueError("a run with costs= of its samples cannot be recalibrated: give cost=")
         return self._run.recalibrate(self.measured() if measured is None else [int(word) for word in measured])
 
     def hash(self) -> int:

@@ -28,9 +28,14 @@ using ballast::transformer;
 using ballast::transformer_cost;
 
 bool operator==(any_cost const& a, any_cost const& b) {
-  auto const* const one = std::get_if<length_table>(&a.model);
-  auto const* const other = std::get_if<length_table>(&b.model);
-  return one != nullptr && other != nullptr ? **one == **other : a.model == b.model;
+  auto const table_of = [](any_cost const& cost) {
+    auto const* const costs = std::get_if<sample_costs>(&cost.model);
+    return costs != nullptr ? &costs->of : std::get_if<length_table>(&cost.model);
+  };
+  auto const* const one = table_of(a);
+  auto const* const other = table_of(b);
+  if (a.model.index() != b.model.index()) return false;
+  return one == nullptr ? a.model == b.model : **one == **other;
 }
 
 std::optional<transformer> shape_of(nb::handle model, bool images) {
@@ -78,9 +83,10 @@ bool is_function(nb::object const& cost) {  // a module is called, too, but has 
 
 any_cost cost_of(cost_argument const& argument, std::int64_t capacity) {
   require(!argument.is_none(), [] {
-    return "cost is missing, and no cost is assumed: say what a sample costs, by the name, the config or the module of a model, as in "
-           "\"llama-3.1-8b\", "
-           "ballast.sample_time(...), ballast.token_cost(), or an array of integers with the cost of each length";
+    return "cost is missing, and no cost is assumed: say what a sample costs, by the name of a model such as \"llama-3.1-8b\", "
+           "ballast.sample_time(...), ballast.token_cost(), or an array of integers with the cost of each length; where costs is an "
+           "argument, "
+           "it takes one number for each sample";
   });
   if (nb::isinstance<any_cost>(argument)) return nb::cast<any_cost>(argument);
   if (auto const model = shape_of(argument)) return time_of_samples(*model, "h100", capacity);
@@ -104,15 +110,24 @@ any_cost cost_of(cost_argument const& argument, integers const& lengths, std::in
       return "cost has " + std::to_string((*table)->size()) + " entries, the costs of lengths from 0: it lacks that of length " +
              std::to_string(longest);
     });
-    auto const fall = (*table)->empty() ? (*table)->end() : std::is_sorted_until((*table)->begin() + 1, (*table)->end());
-    require((*table)->size() != lengths.size() || fall == (*table)->end(), [&] {
-      return "cost has " + std::to_string(lengths.size()) + " entries, as many as there are samples, and cost[" +
-             std::to_string(fall - (*table)->begin()) +
-             "] is below its predecessor: an array gives the costs of the lengths 0, 1, 2, ..., not of the samples; if these are costs of "
-             "lengths, append one more";
+    require((*table)->size() != lengths.size(), [&] {
+      return "cost has " + std::to_string(lengths.size()) +
+             " entries, as many as there are samples, but an array gives the costs of the lengths 0, 1, 2, ...: if these are costs of the "
+             "samples, pass them as costs=; if they are costs of lengths, append one more";
     });
   }
   return cost;
+}
+
+any_cost cost_of(cost_argument const& argument, optional_array const& costs, integers const& lengths, std::int64_t capacity) {
+  if (costs.is_none()) return cost_of(argument, lengths, capacity);
+  require(argument.is_none(), [] { return "cost prices a length and costs each sample: give one of them"; });
+  integers const known(costs, "costs");
+  require(known.size() == lengths.size(), [&] {
+    return "costs has " + std::to_string(known.size()) + " entries for " + std::to_string(lengths.size()) +
+           " lengths: give one for each sample";
+  });
+  return {sample_costs{std::make_shared<std::vector<std::int64_t> const>(known.copy())}};
 }
 
 namespace {

@@ -28,6 +28,8 @@ class cost_argument : public nb::object {
 /// The cost that an argument names, of a model in micro-batches of a capacity. Needs the GIL. Throws invalid_input if it names none, or
 /// lacks the cost of a length.
 [[nodiscard]] any_cost cost_of(cost_argument const& argument, integers const& lengths, std::int64_t capacity);
+/// The same, or the cost of each sample if `costs` are given.
+[[nodiscard]] any_cost cost_of(cost_argument const& argument, optional_array const& costs, integers const& lengths, std::int64_t capacity);
 /// The same where no lengths are known yet.
 [[nodiscard]] any_cost cost_of(cost_argument const& argument, std::int64_t capacity);
 /// Prices micro-batches by the cost, in a unit in which all samples can be planned, unless the options have prices.

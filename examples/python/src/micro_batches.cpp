@@ -45,10 +45,10 @@ nb::typed<nb::list, view_of<std::uint32_t>> micro_batch_list(array_like const& l
                                                              std::optional<std::uint64_t> exactly, std::uint64_t at_least,
                                                              std::uint64_t multiple, optional_array const& together,
                                                              optional_array const& apart, bool equal_counts, std::string const& order,
-                                                             cost_argument const& cost) {
+                                                             cost_argument const& cost, optional_array const& costs) {
   integers const given(lengths, "lengths");
   ballast::require(exactly != 0U, [] { return "exactly = 0 must be positive, or None for as few as are found"; });
-  auto const plan = split(given, cost_of(cost, given, capacity), keys_of(together, "together"), keys_of(apart, "apart"),
+  auto const plan = split(given, cost_of(cost, costs, given, capacity), keys_of(together, "together"), keys_of(apart, "apart"),
                           {capacity, exactly.value_or(0), at_least, multiple, equal_counts, value_named(order_words, order, "order")});
   ballast::require(plan.status == ballast::status::feasible, [&] {
     return "exactly = " + std::to_string(plan.count.value) + " micro-batches were not found for " + std::to_string(given.size()) +
@@ -65,9 +65,10 @@ nb::typed<nb::list, view_of<std::uint32_t>> micro_batch_list(array_like const& l
 void bind_micro_batches(nb::module_& m) {
   m.def("micro_batches", &micro_batch_list, "lengths"_a, "capacity"_a, nb::kw_only(), "exactly"_a = nb::none(), "at_least"_a = 1,
         "multiple"_a = 1, "together"_a = nb::none(), "apart"_a = nb::none(), "equal_counts"_a = false, "order"_a = "any",
-        "cost"_a = nb::none(),
+        "cost"_a = nb::none(), "costs"_a = nb::none(),
         "Splits the samples of one rank in one step into micro-batches of at most `capacity` tokens: as few as a search finds, and\n"
-        "balanced by `cost`, which has no default. Returns a list of arrays of sample indices.\n\n"
+        "balanced by `cost`, which has no default, or by `costs`, integers, one for each sample. Returns a list of arrays of sample "
+        "indices.\n\n"
         "The number is a multiple of `multiple`, not below `at_least`, and `exactly` that many if it is given: ValueError is raised if\n"
         "no such plan is found. Samples with equal `together` keys share a micro-batch; those with different `apart` keys never do.\n"
         "With `order=\"small_ends\"` the cheapest micro-batches come first and last.");

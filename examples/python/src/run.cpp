@@ -27,13 +27,17 @@ namespace ballast_python {
 namespace {
 
 std::unique_ptr<planned_run> run_of(array_like const& lengths, std::int64_t capacity, std::uint64_t ranks, std::uint64_t micro_batches,
-                                    std::uint64_t epochs, cost_argument const& cost, std::uint64_t seed, std::uint64_t steps_per_epoch,
-                                    std::int64_t tokens_per_step, std::string const& oversize, std::string const& order,
-                                    std::string const& key, std::uint64_t buckets, std::string const& left_over,
+                                    std::uint64_t epochs, cost_argument const& cost, optional_array const& costs, std::uint64_t seed,
+                                    std::uint64_t steps_per_epoch, std::int64_t tokens_per_step, std::string const& oversize,
+                                    std::string const& order, std::string const& key, std::uint64_t buckets, std::string const& left_over,
                                     std::string const& synchronisation, std::uint64_t stages, bool equal_micro_batches,
                                     std::optional<std::uint32_t> time_for_randomness) {
   integers const given(lengths, "lengths");
-  auto work = cost_of(cost, given, capacity);
+  auto work = cost_of(cost, costs, given, capacity);
+  auto const policy = value_named(oversize_words, oversize, "oversize");
+  auto const cuts = policy == ballast::oversize::split || policy == ballast::oversize::truncate;
+  ballast::require(costs.is_none() || !cuts,
+                   [&] { return "oversize = " + oversize + " cuts samples, whose costs= are those of whole ones: give cost="; });
   run_request request{.steps = {.capacity = capacity,
                                 .ranks = ranks,
                                 .micro_batches = micro_batches,
@@ -43,7 +47,7 @@ std::unique_ptr<planned_run> run_of(array_like const& lengths, std::int64_t capa
                                 .seed = seed,
                                 .time_for_randomness = time_for_randomness.value_or(ballast::batching_options::automatic),
                                 .equal_micro_batches = equal_micro_batches},
-                      .oversize = value_named(oversize_words, oversize, "oversize"),
+                      .oversize = policy,
                       .epochs = epochs,
                       .steps_per_epoch = steps_per_epoch,
                       .tokens_per_step = tokens_per_step,
@@ -104,9 +108,10 @@ void bind_run(nb::module_& m) {
       .def(
           "set_aside", [](planned_run const& run) { return array_of(std::vector(run.set_aside())); }, "Samples left out.")
       .def("dropped", [](planned_run const& run) { return array_of(std::vector(run.dropped())); }, "Samples in no step of the pass.");
-  m.def("make_run", &run_of, "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a, "epochs"_a, "cost"_a.none(), "seed"_a,
-        "steps_per_epoch"_a, "tokens_per_step"_a, "oversize"_a, "order"_a, "key"_a, "buckets"_a, "left_over"_a, "synchronisation"_a,
-        "stages"_a, "equal_micro_batches"_a, "time_for_randomness"_a.none(), "Makes what ballast.TrainingRun is made of.");
+  m.def("make_run", &run_of, "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a, "epochs"_a, "cost"_a.none(),
+        "costs"_a.none(), "seed"_a, "steps_per_epoch"_a, "tokens_per_step"_a, "oversize"_a, "order"_a, "key"_a, "buckets"_a, "left_over"_a,
+        "synchronisation"_a, "stages"_a, "equal_micro_batches"_a, "time_for_randomness"_a.none(),
+        "Makes what ballast.TrainingRun is made of.");
 }
 
 }  // namespace ballast_python

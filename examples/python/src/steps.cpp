@@ -112,12 +112,13 @@ void bind_steps(nb::module_& m) {
   m.def(
       "plan_steps",
       [](array_like const& lengths, std::int64_t capacity, std::uint64_t ranks, std::uint64_t micro_batches, cost_argument const& cost,
-         std::uint64_t seed, std::uint64_t epoch, std::string const& left_over, std::string const& synchronisation, std::uint64_t stages,
-         bool equal_micro_batches, std::optional<std::int64_t> cost_per_micro_batch, std::int64_t cost_per_step, std::uint32_t least_fill,
+         optional_array const& costs, std::uint64_t seed, std::uint64_t epoch, std::string const& left_over,
+         std::string const& synchronisation, std::uint64_t stages, bool equal_micro_batches,
+         std::optional<std::int64_t> cost_per_micro_batch, std::int64_t cost_per_step, std::uint32_t least_fill,
          std::optional<std::uint32_t> time_for_randomness, optional_array const& together, optional_array const& apart,
          std::uint64_t most_ranks_shared, std::uint32_t share_overhead, std::size_t threads) {
         integers const given(lengths, "lengths");
-        auto work = cost_of(cost, given, capacity);
+        auto work = cost_of(cost, costs, given, capacity);
         auto const same = keys_of(together, "together"), other = keys_of(apart, "apart");
         ballast::batching_options options{.capacity = capacity,
                                           .ranks = ranks,
@@ -139,13 +140,15 @@ void bind_steps(nb::module_& m) {
             interruptible([&](std::stop_token const& stop) { return plan_steps(given, options, work, constraints, threads, stop); });
         return step_plan{std::move(plan), options, work, share_overhead};
       },
-      "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a = 1, "cost"_a = nb::none(), "seed"_a = 0, "epoch"_a = 0,
-      "left_over"_a = "split", "synchronisation"_a = "per_step", "stages"_a = 1, "equal_micro_batches"_a = true,
-      "cost_per_micro_batch"_a = nb::none(), "cost_per_step"_a = 0, "least_fill"_a = 0, "time_for_randomness"_a = nb::none(),
-      "together"_a = nb::none(), "apart"_a = nb::none(), "most_ranks_shared"_a = 1, "share_overhead"_a = 0, "threads"_a = 1,
+      "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a = 1, "cost"_a = nb::none(), "costs"_a = nb::none(),
+      "seed"_a = 0, "epoch"_a = 0, "left_over"_a = "split", "synchronisation"_a = "per_step", "stages"_a = 1,
+      "equal_micro_batches"_a = true, "cost_per_micro_batch"_a = nb::none(), "cost_per_step"_a = 0, "least_fill"_a = 0,
+      "time_for_randomness"_a = nb::none(), "together"_a = nb::none(), "apart"_a = nb::none(), "most_ranks_shared"_a = 1,
+      "share_overhead"_a = 0, "threads"_a = 1,
       "Plans the steps of an epoch: every sample once, no micro-batch above `capacity` tokens, ranks balanced by `cost`.\n\n"
       "`cost` has no default: the name of a model, ballast.sample_time(...), ballast.token_cost(), or an array of integers with the\n"
-      "cost of each length. `cost_per_micro_batch` is what the cost says, `per_micro_batch`, unless it is given. `left_over` says what "
+      "cost of each length. `costs`, in its place, are integers, one for each sample. `cost_per_micro_batch` is what the cost says, "
+      "`per_micro_batch`, unless it is given. `left_over` says what "
       "happens to an incomplete last step: \"split\", \"shorten\", \"repeat\", \"drop\".\n"
       "`synchronisation` says where ranks wait: \"per_step\" (DDP, ZeRO-1 and 2), \"per_micro_batch\" (FSDP, ZeRO-3), \"pipeline\" of\n"
       "`stages`. `least_fill` is in thousandths, and so is `time_for_randomness`: the time above that of the fastest plan that may be\n"

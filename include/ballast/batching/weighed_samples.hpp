@@ -169,7 +169,7 @@ template <length_range R, cost_model Cost>
                                     std::uint64_t most_ranks_shared = 1) {
   auto out = detail::samples_of(lengths, options, most_ranks_shared);
   for (std::size_t i = 0; i < out.size(); ++i)
-    out.cost[i] = checked_cost(out.tokens[i], cost, "cost", [&] { return entry("lengths", i, out.tokens[i]); });
+    out.cost[i] = checked_cost(out.tokens[i], cost_of_sample{cost, i}, "cost", [&] { return entry("lengths", i, out.tokens[i]); });
   detail::add_up_costs(out, options);
   return out;
 }

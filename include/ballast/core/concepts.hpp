@@ -33,6 +33,13 @@ concept bounded_cost_model = cost_model<C, Item> && requires(C const& cost, Item
   { cost.fits(item) } -> std::convertible_to<bool>;
 };
 
+/// @brief A cost model that tells samples of one length apart: `cost(sample, length)`, where `sample` is an index into the lengths.
+template <class C>
+concept indexed_cost_model = bounded_cost_model<C> && requires(C const& cost, std::size_t sample, std::int64_t length) {
+  { cost(sample, length) } -> integer;
+  { cost.fits(sample, length) } -> std::convertible_to<bool>;
+};
+
 /// @brief Maps a length and the number of ranks that share the sample to an integer time on each of these ranks. The callable must be pure
 /// and cheap to copy.
 template <class C>

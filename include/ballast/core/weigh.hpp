@@ -16,6 +16,34 @@
 
 namespace ballast::inline v0_2 {
 
+/// @brief The cost of one sample by its length, of a cost model that may tell samples apart.
+/// @tparam Cost  a `cost_model`, perhaps an `indexed_cost_model`
+template <cost_model Cost>
+struct cost_of_sample {
+  Cost const& cost;        ///< the cost model
+  std::size_t sample = 0;  ///< index of the sample
+
+  /// @brief The cost of the sample. @param length  its tokens
+  [[nodiscard]] constexpr auto operator()(std::int64_t length) const {
+    if constexpr (indexed_cost_model<Cost>)
+      return cost(sample, length);
+    else
+      return cost(length);
+  }
+  /// @brief Whether the cost fits 63 bits. @param length  tokens of the sample
+  [[nodiscard]] constexpr bool fits(std::int64_t length) const
+    requires bounded_cost_model<Cost>
+  {
+    if constexpr (indexed_cost_model<Cost>)
+      return static_cast<bool>(cost.fits(sample, length));
+    else
+      return static_cast<bool>(cost.fits(length));
+  }
+};
+/// @brief The cost model names the type: `cost_of_sample{cost, i}`.
+template <cost_model Cost>
+cost_of_sample(Cost const&, std::size_t) -> cost_of_sample<Cost>;
+
 /// @brief Computes the cost of one item and checks that it is in range.
 ///
 /// @tparam Item  an integer

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/classes.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/weigh.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/detail/fit_samples.hpp>
 #include <ballast/packing/options.hpp>
@@ -76,7 +77,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
     }
     auto const entry = [&] { return detail::name_length(length_at, sample); };
     out.tokens[item] = tokens;
-    out.cost[item] = detail::positive_cost(cost, tokens, entry);
+    out.cost[item] = detail::positive_cost(cost_of_sample{cost, item}, tokens, entry);
     sum.add(out.cost[item], entry);
   };
   out.all_tokens -= detail::fit_samples(length_at, n, options, token_cost{}, out, take);

@@ -68,7 +68,7 @@ template <index_type Index, cost_model Cost>
   samples.cost.assign(n, 0);
   for (std::size_t i = 0; i < n; ++i) {
     auto const name = [&] { return entry("samples.tokens", i, samples.tokens[i]); };
-    if (priced[i] != 0) samples.cost[i] = checked_cost(samples.tokens[i], cost, "cost", name);
+    if (priced[i] != 0) samples.cost[i] = checked_cost(samples.tokens[i], cost_of_sample{cost, i}, "cost", name);
     if (comes[i] == 0 || aside[i] != 0) samples.set_aside.push_back(static_cast<Index>(i));
   }
   rest.steps = steps_from<Index>(plan.steps, done, samples.tokens, samples.cost, options.steps);

@@ -10,6 +10,7 @@
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/verdict.hpp>
+#include <ballast/core/weigh.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -158,7 +159,7 @@ class batching_checker {
       return cost_[static_cast<std::size_t>(i)];
   }
   [[nodiscard]] checked charge(Index i) const {
-    auto const whole = whole_cost(i);
+    auto const whole = static_cast<std::int64_t>(cost_of_sample{cost_, i}(length(i)));
     if (degree_[i] == 1 || whole < 0) return checked(whole);
     auto const parts = static_cast<std::int64_t>(1000 * degree_[i]), factor = 1000 + std::int64_t{overhead_};
     return checked(whole / parts) * checked(factor) + checked(divide_up(whole % parts * factor, parts));  // whole * factor could overflow

@@ -77,7 +77,8 @@ class run_planner {
     with_cost(costs, [&](auto const& cost) {
       for (std::size_t k = 0; k < samples_.tokens.size() - samples_.set_aside.size(); ++k) {
         auto const i = kept.empty() ? k : static_cast<std::size_t>(kept[k]);
-        samples_.cost[i] = checked_cost(samples_.tokens[i], cost, "cost", [&] { return entry("samples.tokens", i, samples_.tokens[i]); });
+        auto const name = [&] { return entry("samples.tokens", i, samples_.tokens[i]); };
+        samples_.cost[i] = checked_cost(samples_.tokens[i], cost_of_sample{cost, i}, "cost", name);
         samples_.all_cost += samples_.cost[i];
       }
     });
@@ -89,8 +90,7 @@ class run_planner {
       for (auto const value : *list) h.append(static_cast<std::uint64_t>(value));
     }
     auto const& o = options_.data.steps;
-    auto const signed_words = {o.capacity, o.cost_per_micro_batch, o.cost_per_step};
-    for (auto const value : signed_words) h.append(static_cast<std::uint64_t>(value));
+    for (auto const value : {o.capacity, o.cost_per_micro_batch, o.cost_per_step}) h.append(static_cast<std::uint64_t>(value));
     for (auto const value :
          {std::uint64_t(o.synchronisation), o.stages, std::uint64_t(o.left_over), o.seed, o.epoch, std::uint64_t{o.least_fill},
           std::uint64_t{o.equal_micro_batches}, std::uint64_t(options_.data.oversize), options_.steps_per_epoch})
