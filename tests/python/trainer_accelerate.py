@@ -2,6 +2,7 @@
 """ballast.accelerate with accelerate's own Accelerator: 4 processes over gloo, 2 workers each; stops in the second
 epoch and resumes."""
 
+import importlib.util
 import unittest
 
 import torch
@@ -116,6 +117,27 @@ class TestAccelerate(unittest.TestCase):
             self.assertIn("ballast.accelerate.prepared", sentences[0])
         with self.assertRaisesRegex(ValueError, "no sampler of a plan"):
             check(DataLoader(Samples(), batch_size=2))
+
+
+class TestModel(unittest.TestCase):
+    def loss(self, **options):
+        """Trains a model of transformers for a step, without use_cache=False."""
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+        model = LlamaForCausalLM(LlamaConfig(vocab_size=31, num_key_value_heads=2, max_position_embeddings=64, **sizes))
+        accelerator, plan = Accelerator(cpu=True), plan_of(1)
+        batches = plan.batches(0, one_epoch=True)
+        loader = prepared(DataLoader(Samples(), batch_sampler=batches, collate_fn=Packed()), accelerator, **options)
+        model = accelerator.prepare(model)
+        for batch in loader:
+            return model(batch["input_ids"], position_ids=batch["position_ids"], labels=batch["labels"]).loss
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "transformers is not installed")
+    def test_a_model_that_attends_across_samples(self):
+        with self.assertRaisesRegex(ValueError, "LlamaForCausalLM attends across.*Pass use_cache=False"):
+            self.loss()
+        self.assertGreater(self.loss(check_model=False), 0)
 
 
 def train_in_epochs(rank, ranks, saved, stop_at):

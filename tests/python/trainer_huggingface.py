@@ -12,8 +12,10 @@ import numpy as np
 import torch
 import transformers
 from support import LENGTHS, VOCABULARY, Samples, Tiny, each_once, on_ranks, tokens, unpacked_gradient
+from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
+from ballast.accelerate import prepared
 from ballast.huggingface import Planned, knapsack_of_lengths, pack_dataset
 from ballast.torch import Packed, Plan
 
@@ -158,7 +160,7 @@ class TestTrainer(unittest.TestCase):
 
         for sentence, changes in {
             "gradient_accumulation_steps = 1 must be": {"gradient_accumulation_steps": 1},
-            "num_train_epochs = 3 must be 1": {"num_train_epochs": 3},
+            "num_train_epochs = 2 must be the plan's epochs = 3, or 1": {"num_train_epochs": 2},
             "max_steps = 1000000 is more": {"max_steps": 1000000},
             "ignore_data_skip": {"ignore_data_skip": True},
         }.items():
@@ -168,6 +170,60 @@ class TestTrainer(unittest.TestCase):
             trainer(plan_of(2))
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(ValueError, "has no ballast.json"):
             trainer(plan_of(1)).train(resume_from_checkpoint=folder)
+
+
+class TestChecks(unittest.TestCase):
+    def trainer(self, plan, rows, kind=PlannedTrainer, **options):
+        args = arguments(tempfile.gettempdir(), dataloader_num_workers=0, **options.pop("changes", {}))
+        collator = options.pop("collator", Packed(huggingface=True))
+        return kind(plan=plan, model=llama(), train_dataset=rows, data_collator=collator, args=args, **options)
+
+    def test_epochs_in_both_places_are_those_of_the_plan(self):
+        plan = plan_of(1)
+        trainer = self.trainer(plan, token_rows(203), changes={"num_train_epochs": 3})
+        self.assertEqual((trainer.train().global_step, plan.steps_done), (plan.steps, plan.steps))
+
+    def test_an_own_loader_gives_all_epochs_once(self):
+        plan = Plan(LENGTHS, ranks=1, **{**OPTIONS, "epochs": 2})
+
+        class Own(Trainer):
+            def __init__(self, *args, plan, **kwargs):
+                super().__init__(*args, **kwargs)
+
+            def get_train_dataloader(self):
+                batches = plan.batches(0, one_epoch=True)
+                rows = self.train_dataset
+                return prepared(DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator), self.accelerator)
+
+        trainer = self.trainer(plan, token_rows(203), Own, changes={"num_train_epochs": 2})
+        with self.assertRaisesRegex(ValueError, "one_epoch=True has all epochs"):
+            trainer.train()
+        self.assertEqual(trainer.state.global_step, plan.steps)
+
+    def test_a_model_that_attends_across_samples(self):
+        def masked(samples):
+            batch = Packed(huggingface=True)(samples)
+            return {**batch, "attention_mask": torch.ones_like(batch["input_ids"])}
+
+        with self.assertRaisesRegex(ValueError, "attends across the samples.*Pass no attention_mask"):
+            self.trainer(plan_of(1), token_rows(203), collator=masked).train()
+        changes = {"max_steps": 1}
+        self.trainer(plan_of(1), token_rows(203), collator=masked, check_model=False, changes=changes).train()
+
+    def test_rows_that_were_not_planned(self):
+        with self.assertRaisesRegex(ValueError, "the data set has 120 rows, but 203 lengths"):
+            self.trainer(plan_of(1), token_rows(120)).train()
+        shuffled = token_rows(203).shuffle(seed=1)
+        with self.assertRaisesRegex(ValueError, r"sample \d+ has \d+ tokens, but was planned with \d+"):
+            self.trainer(plan_of(1), shuffled).train()
+        changes = {"max_steps": 1}
+        self.trainer(plan_of(1), shuffled, check_lengths=False, changes=changes).train()
+
+
+def llama():
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 64}
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=VOCABULARY, **sizes, **heads))
 
 
 def token_rows(count=120):
@@ -217,7 +273,7 @@ class TestTrl(unittest.TestCase):
 
     def test_sft_trainer_trains_on_the_plan(self):
         from tokenizers import Tokenizer, models
-        from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+        from transformers import PreTrainedTokenizerFast
         from trl import SFTConfig, SFTTrainer
 
         class PlannedSFT(Planned, SFTTrainer):
@@ -230,14 +286,6 @@ class TestTrl(unittest.TestCase):
             pad_token="0",
             eos_token="1",
         )
-        sizes = {
-            "hidden_size": 16,
-            "intermediate_size": 32,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "num_key_value_heads": 2,
-        }
-        model = LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, max_position_embeddings=64, **sizes))
         with tempfile.TemporaryDirectory() as folder:
             args = SFTConfig(
                 output_dir=folder,
@@ -255,7 +303,7 @@ class TestTrl(unittest.TestCase):
                 gradient_checkpointing=False,
                 dataset_kwargs={"skip_prepare_dataset": True},
             )
-            trainer = PlannedSFT(plan=plan, model=model, args=args, train_dataset=rows, processing_class=words)
+            trainer = PlannedSFT(plan=plan, model=llama(), args=args, train_dataset=rows, processing_class=words)
             seen = []
             compute = trainer.compute_loss
             trainer.compute_loss = lambda model, inputs, *rest, **more: (

@@ -10,7 +10,8 @@ import torch
 from support import LENGTHS, Samples, Tiny, each_once, gradient, on_ranks, tokens, unpacked_gradient
 from torch.utils.data import DataLoader
 
-from ballast.torch import Packed, Plan, labels_of_step
+from ballast._rows import check_batch
+from ballast.torch import Packed, Pieces, Plan, labels_of_step
 
 OPTIONS = {"capacity": 64, "micro_batches": 2, "epochs": 3, "seed": 5, "cost": "llama-3.1-8b"}
 
@@ -188,6 +189,129 @@ class TestBatches(unittest.TestCase):
         lists = list(later.batches(0, one_epoch=True, placeholders=True))
         self.assertEqual(lists[:3], [[], [], list(plan_of(2).batches(0, one_epoch=True))[2]])
         self.assertEqual(len(lists), len(later.batches(0, one_epoch=True, placeholders=True)))
+
+
+class TestRows(unittest.TestCase):
+    """Rows that are not those which were planned."""
+
+    def loader(self, plan, rows, rank=0, **options):
+        batches = plan.batches(rank, one_epoch=True, dataset=rows if isinstance(rows, Pieces) else None)
+        return DataLoader(rows, batch_sampler=batches, collate_fn=Packed(**options))
+
+    def test_another_number_of_rows(self):
+        rows = [tokens(i) for i in range(len(LENGTHS))]
+        for other in (rows + rows, rows[:90]):
+            plan = plan_of(2)
+            with self.assertRaisesRegex(ValueError, f"the data set has {len(other)} rows, but 203 lengths were planned"):
+                next(plan.steps_of(self.loader(plan, other)))
+
+    def test_lengths_from_before_a_shuffle_name_the_sample(self):
+        rows = [tokens(i) for i in range(len(LENGTHS))][::-1]
+        for options in ({}, {"huggingface": True}, {"tokens": 9000, "sequences": 40}):
+            plan = plan_of(2)
+            with self.assertRaises(ValueError) as caught:
+                next(plan.steps_of(self.loader(plan, rows, **options)))
+            first = next(i for i in next(iter(plan_of(2).batches(0, one_epoch=True))) if len(rows[i]) != LENGTHS[i])
+            sentence = f"sample {first} has {len(rows[first])} tokens, but was planned with {LENGTHS[first]}: "
+            self.assertTrue(str(caught.exception).startswith(sentence), caught.exception)
+        plan = plan_of(2)
+        self.assertEqual(len(list(plan.steps_of(self.loader(plan, rows), check_lengths=False))), plan.steps)
+
+    def test_padded_rows_and_positions_are_compared_too(self):
+        plan = plan_of(1)
+        members = next(iter(plan.batches(0, one_epoch=True)))
+        width = max(LENGTHS[members])
+        mask = torch.arange(width) < torch.tensor(LENGTHS[members]).unsqueeze(1)
+        row = Packed()([tokens(i) for i in members])
+        places = {name: row[name] for name in ("input_ids", "position_ids")}
+        for batch, spoilt in (
+            ({"input_ids": torch.zeros(mask.shape), "attention_mask": mask}, "attention_mask"),
+            (places, "position_ids"),
+        ):
+            check_batch(batch, members, plan.lengths)
+            batch[spoilt] = batch[spoilt].clone()
+            batch[spoilt][0, 1] = 0
+            with self.assertRaisesRegex(ValueError, f"sample {members[0]} has"):
+                check_batch(batch, members, plan.lengths)
+
+    def test_pieces_have_their_own_lengths(self):
+        for oversize in ("split", "truncate"):
+            plan = plan_of(2, capacity=20, oversize=oversize, epochs=1)
+            pieces = plan.dataset([tokens(i) for i in range(len(LENGTHS))])
+            self.assertEqual(len(list(plan.steps_of(self.loader(plan, pieces)))), plan.steps)
+
+    def test_a_row_above_the_capacity(self):
+        with self.assertRaisesRegex(ValueError, "2 samples has 7 tokens, more than capacity = 6; its longest, sample 1"):
+            Packed(capacity=6)([[1, 2], [1, 2, 3, 4, 5]])
+        self.assertEqual(Packed(capacity=7)([[1, 2], [1, 2, 3, 4, 5]])["input_ids"].shape, (1, 7))
+
+    def test_positions_of_axes(self):
+        positions = Packed(axes=4)([[5, 6, 7], [8]])["position_ids"]
+        self.assertEqual(positions.tolist(), 4 * [[[0, 1, 2, 0]]])
+
+
+class TestSteps(unittest.TestCase):
+    """A step counts when its micro-batches were taken by the loop that trains."""
+
+    def members(self, plan, loader, steps=None):
+        """Trains up to some step. Returns {step: lists of its micro-batches}."""
+        seen = {}
+        for step, micro_batches in plan.steps_of(loader):
+            seen[step] = [batch["index"] for batch in micro_batches]
+            if steps is not None and plan.steps_done == steps:
+                break
+        return seen
+
+    def test_a_look_at_a_batch_does_not_count(self):
+        plan = plan_of(2)
+        loader = loader_of(plan.batches(0, one_epoch=True), 0)
+        whole = list(plan.batches(0, one_epoch=True))
+        for _ in range(2):
+            for step, micro_batches in plan.steps_of(loader):
+                self.assertEqual((step, len(micro_batches), micro_batches[0]["index"]), (0, 2, whole[0]))
+                break
+            next(iter(loader))
+            self.assertEqual(plan.state(), plan_of(2).state())
+        seen = self.members(plan, loader, 3)
+        self.assertEqual(seen, {step: whole[2 * step : 2 * step + 2] for step in range(3)})
+        later = plan_of(2)
+        later.resume(plan.state())
+        self.assertEqual(list(later.batches(0, one_epoch=True)), whole[6:])
+        self.assertEqual(self.members(plan, loader), {s: whole[2 * s : 2 * s + 2] for s in range(3, plan.steps)})
+        self.assertEqual(plan.steps_done, plan.steps)
+
+    def test_labels_of_a_step_are_no_training(self):
+        plan = plan_of(2)
+        _, micro_batches = next(plan.steps_of(loader_of(plan.batches(0, one_epoch=True), 0)))
+        labels = labels_of_step(micro_batches)
+        self.assertEqual(plan.steps_done, 0)
+        self.assertEqual(labels, sum(int((b["labels"] != -100).sum()) for b in micro_batches))
+        self.assertEqual(plan.steps_done, 1)
+
+    def test_a_step_passed_over_counts(self):
+        plan = plan_of(2)
+        numbers = [step for step, _ in plan.steps_of(loader_of(plan.batches(0, one_epoch=True), 0))]
+        self.assertEqual(numbers, list(range(plan.steps)))
+
+    def test_epoch_by_epoch_goes_on_in_the_epoch(self):
+        plan = plan_of(2, steps_per_epoch=plan_of(2).steps_of_epochs[0])
+        loader, whole = loader_of(plan.batches(0), 0), list(plan.batches(0, one_epoch=True))
+        seen = self.members(plan, loader, 2)
+        while plan.steps_done < plan.steps:
+            seen.update(self.members(plan, loader))
+        self.assertEqual(seen, {step: whole[2 * step : 2 * step + 2] for step in range(plan.steps)})
+
+    def test_a_loader_of_another_plan(self):
+        plan, other = plan_of(2), plan_of(2, seed=6)
+        with self.assertRaisesRegex(ValueError, "the loader is one of another plan"):
+            next(plan.steps_of(loader_of(other.batches(0, one_epoch=True), 0)))
+
+    def test_all_epochs_in_one_pass_are_given_once(self):
+        plan = plan_of(2, epochs=2)
+        loader = loader_of(plan.batches(0, one_epoch=True), 0)
+        self.assertEqual(len(list(loader)), 2 * plan.steps)
+        with self.assertRaisesRegex(ValueError, f"given all {plan.steps} steps already: one_epoch=True has all epochs"):
+            next(iter(loader))
 
 
 class TestPieces(unittest.TestCase):

@@ -12,16 +12,20 @@ from ballast.torch import check
 __all__ = ["check", "prepared"]
 
 
-def prepared(loader, accelerator):
+def prepared(loader, accelerator, *, check_model=True):
     """The loader as accelerate wants it: on the device, one batch ahead, registered, and with all lists of this
     process.
 
     Take the sampler of the data-parallel rank where a process also has a place in a tensor or context parallel mesh. On
-    a plan that was resumed, the first pass is the epoch that was interrupted.
+    a plan that was resumed, the first pass is the epoch that was interrupted. `check_model` lets every model of
+    transformers that the accelerator has prepared be checked once, by its first forward pass in the loop: whether it keeps
+    the samples of a row apart.
     """
     from accelerate.data_loader import prepare_data_loader
 
     batches = check(loader)
+    if check_model:
+        batches.watched = accelerator._models  # the list itself: the models are prepared later
     ready = prepare_data_loader(loader, device=accelerator.device, num_processes=1, process_index=0, put_on_device=True)
     ready.iteration = batches.epoch  # accelerate names the epoch by its own count, from 0 in each process
     ready._is_accelerate_prepared = True

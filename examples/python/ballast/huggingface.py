@@ -9,10 +9,11 @@
     )
     trainer.train(resume_from_checkpoint=True)   # also with another number of processes
 
-The run is one epoch to Trainer, whatever number of epochs it has: Trainer asks for the length of an epoch only once,
-and loses the number of the epoch when it resumes. docs/python-trainers.md has more of this.
+The run is one epoch to Trainer, whatever number of epochs it has (`num_train_epochs` is 1 or that number): Trainer asks for
+the length of an epoch only once, and loses the number of the epoch when it resumes. docs/python-trainers.md has more of this.
 """
 
+import collections
 import json
 import os
 from functools import partial
@@ -20,6 +21,7 @@ from functools import partial
 import numpy as np
 
 import ballast
+from ballast._rows import check_batch, watch
 from ballast.accelerate import prepared
 
 __all__ = ["Planned", "knapsack_of_lengths", "pack_dataset"]
@@ -32,11 +34,12 @@ class Planned:
     out the dataset.
 
     Makes of each checkpoint one that another number of processes can resume. What would train on other samples than
-    planned is refused.
+    planned is refused. `check_model` checks a model of transformers once, by its first forward pass: whether it keeps the
+    samples of a row apart. `check_lengths` compares each row with the lengths that were planned.
     """
 
-    def __init__(self, *args, plan, **kwargs):
-        self.plan = plan
+    def __init__(self, *args, plan, check_model=True, check_lengths=True, **kwargs):
+        self.plan, self._check_model, self._check_lengths, self._given = plan, check_model, check_lengths, None
         super().__init__(*args, **kwargs)
         self._refuse()
         self.add_callback(_callback(plan))
@@ -54,9 +57,9 @@ class Planned:
                 f"the plan has ranks = {plan.ranks}, but {args.world_size} processes train",
             ),
             (
-                args.num_train_epochs != 1,
-                f"num_train_epochs = {args.num_train_epochs} must be 1: the plan's epochs follow one another in one "
-                "pass of Trainer",
+                args.num_train_epochs not in (1, plan.epochs),
+                f"num_train_epochs = {args.num_train_epochs} must be the plan's epochs = {plan.epochs}, or 1: they follow one "
+                "another in one pass of Trainer",
             ),
             (
                 args.max_steps > plan.steps,
@@ -86,9 +89,12 @@ class Planned:
             collator = self._get_collator_with_removed_columns(collator, description="training")
         args = self.args
         self.plan.agree(device=args.device)
+        batches = self.plan.batches(args.process_index, one_epoch=True, placeholders=True, dataset=dataset)
+        if self._check_lengths:
+            batches.given = self._given = collections.deque()
         loader = DataLoader(
             dataset,
-            batch_sampler=self.plan.batches(args.process_index, one_epoch=True, placeholders=True, dataset=dataset),
+            batch_sampler=batches,
             collate_fn=collator,
             num_workers=args.dataloader_num_workers,
             pin_memory=args.dataloader_pin_memory,
@@ -96,7 +102,16 @@ class Planned:
             prefetch_factor=args.dataloader_prefetch_factor,
             worker_init_fn=partial(seed_worker, num_workers=args.dataloader_num_workers, rank=args.process_index),
         )
-        return prepared(loader, self.accelerator)
+        return prepared(loader, self.accelerator, check_model=False)
+
+    def training_step(self, model, inputs, *args, **kwargs):
+        """As Trainer's, behind the checks of the model and of the row."""
+        if self._check_model:
+            watch(model, int(self.plan.lengths.max(initial=0)))
+            self._check_model = False
+        if self._given:
+            check_batch(inputs, self._given.popleft(), self.plan.lengths)
+        return super().training_step(model, inputs, *args, **kwargs)
 
     def train(self, resume_from_checkpoint=None, *args, **kwargs):
         """As Trainer's; a checkpoint is resumed with the state of the plan that lies in it."""
@@ -112,6 +127,8 @@ class Planned:
                 raise ValueError(f"{resume_from_checkpoint} has no {STATE}: it was not saved by a planned trainer")
             with open(path) as file:
                 self.plan.resume(json.load(file), ranks=self.plan.ranks, micro_batches=self.plan.micro_batches)
+        if self.args.num_train_epochs > 1 and self.args.max_steps <= 0:
+            self.args.max_steps = self.plan.steps  # the epochs of the plan are one pass to Trainer
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
 

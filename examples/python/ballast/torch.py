@@ -3,7 +3,7 @@
 
     plan = Plan(lengths, capacity=8192, ranks=world, micro_batches=4, epochs=3, seed=1, cost="llama-3.1-8b")
     loader = DataLoader(dataset, batch_sampler=plan.batches(rank, one_epoch=True), collate_fn=Packed(), num_workers=2)
-    for step, micro_batches in plan.steps_of(loader):
+    for step, micro_batches in plan.steps_of(loader, model):
         ...                           # forward, backward, update
         saved = plan.state()          # what the checkpoint keeps: a few integers
     print(fits(model, lengths, "h100"))  # the largest capacity of a pack, and which lengths are longer
@@ -13,15 +13,18 @@ docs/python-trainers.md says what else has to be known. PyTorch is imported when
 needed.
 """
 
+import collections
 import copy
+from collections.abc import Sequence
 
 import numpy as np
 
 import ballast
 
 from ._fits import Fit, fits
+from ._rows import check_batch, check_model, check_rows, watch
 
-__all__ = ["Batches", "Fit", "Packed", "Pieces", "Plan", "check", "fits", "labels_of_step"]
+__all__ = ["Batches", "Fit", "Packed", "Pieces", "Plan", "check", "check_model", "fits", "labels_of_step"]
 
 
 class Plan:
@@ -38,10 +41,11 @@ class Plan:
                 "in a run in levels several ranks share a pack, which a sampler of packs cannot say: run "
                 "ballast.TrainingRun(levels=...) by ballast.execute"
             )
-        self._lengths, self._options = lengths, {"capacity": capacity, **options}
+        self._options = {"capacity": capacity, **options}
         self._ranks, self._micro_batches = ranks, micro_batches
         self._start = ballast.TrainingRun(lengths, ranks=ranks, micro_batches=micro_batches, **self._options)
         self._reported, self._first, self._table = self._run(), 0, None
+        self._lengths = self._start._packed()
 
     def _run(self):
         """A run that stands where this plan was resumed, or at its beginning: a copy, which plans nothing."""
@@ -56,6 +60,16 @@ class Plan:
     def micro_batches(self):
         """Micro-batches of each rank in each step."""
         return self._micro_batches
+
+    @property
+    def epochs(self):
+        """Passes over the data set, or runs of `steps_per_epoch` steps."""
+        return self._options.get("epochs", 1)
+
+    @property
+    def lengths(self):
+        """Tokens of each sample as it is trained on, then of each piece of samples that are split."""
+        return self._lengths
 
     @property
     def steps(self):
@@ -106,16 +120,35 @@ class Plan:
         """The dataset with samples split into pieces, or cut to the capacity, as `oversize` says."""
         return Pieces(dataset, self._options["capacity"], self._start.pieces)
 
-    def steps_of(self, loader):
-        """Yields (step, list of its micro-batches) from a loader of this plan, and counts the steps."""
+    def steps_of(self, loader, model=None, *, check_lengths=True):
+        """Yields (step, sequence of its micro-batches) from a loader of this plan, and counts the steps.
+
+        A step counts once the loop has taken all its micro-batches, so that a look at a batch does not. After a
+        `break`, another call goes on with the first step that does not count. A `model` of transformers is checked once,
+        by its first forward pass in the loop: whether it keeps the samples of a row apart. `check_lengths` compares each
+        row with the lengths that were planned.
+        """
+        batches = None
         if hasattr(loader, "batch_sampler"):
-            check(loader)
+            batches = check(loader)
+            if batches.plan is not self:
+                raise ValueError(
+                    "the loader is one of another plan: make its sampler by plan.batches(rank) of the plan that counts "
+                    "the steps"
+                )
+            if model is not None:
+                batches.watched = [model]
+            batches.given = collections.deque() if check_lengths else None
         group = []
         for batch in loader:
+            if batches is not None and batches.given:
+                check_batch(batch, batches.given.popleft(), self._lengths)
             group.append(batch)
             if len(group) == self._micro_batches:
-                self.step_done()  # before the loop's body, so that state() inside it counts this step
-                yield self.steps_done - 1, group
+                before = self._counted
+                yield self.steps_done, _Step(group, self.step_done)
+                if self._counted == before:  # the loop has passed it over
+                    self.step_done()
                 group = []
         if group:
             raise ValueError(
@@ -148,7 +181,7 @@ class Plan:
         start.resume(state["words"], ranks, micro_batches)
         self._start, self._ranks, self._micro_batches = start, ranks, micro_batches
         self._first, self._counted, self._table = start.step, 0, None
-        self._reported = self._run()
+        self._reported, self._lengths = self._run(), start._packed()
 
     def hash(self):
         """A number that is equal on all ranks if their plans are."""
@@ -167,6 +200,25 @@ class Plan:
             raise ValueError(
                 "the ranks have made different plans: give all of them the same lengths, options, seed and state"
             )
+
+
+class _Step(Sequence):
+    """The micro-batches of a step, which counts when all of them were taken."""
+
+    def __init__(self, batches, taken_all):
+        self.batches, self._left, self._taken_all = batches, set(range(len(batches))), taken_all
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, at):
+        chosen = self.batches[at]  # an IndexError ends an iteration
+        if self._left:
+            places = range(len(self.batches))[at]
+            self._left.difference_update(places if isinstance(at, slice) else [places])
+            if not self._left:
+                self._taken_all()
+        return chosen
 
 
 class Batches:
@@ -195,6 +247,9 @@ class Batches:
         self.epoch = min(epochs, default=0)
         self._placeholders = plan.steps_done if placeholders else 0
         self._ahead = None
+        self.given = None  # where a loop wants to know them, the lists that its loader has not delivered
+        self.watched = []  # models to check when a pass begins
+        self._seen, self._ended = 0, False
         steps = sum(epochs.values()) if one_epoch else (whole or list(epochs.values()) or [0])[0]
         self._length = (steps + self._placeholders) * plan.micro_batches
 
@@ -226,6 +281,9 @@ class Batches:
         return self._length
 
     def __iter__(self):
+        for model in self.watched[self._seen :]:
+            watch(model, int(self.plan.lengths.max(initial=0)))
+        self._seen = len(self.watched)
         return _Pass(self)
 
 
@@ -244,22 +302,31 @@ class _Pass:
         try:
             chosen = next(self._lists)
         except StopIteration:
+            self._batches._ended = True
             if not self._batches.one_epoch and self._epoch == self._batches.epoch:
                 following = [e for e in self._batches.plan.steps_of_epochs if e > self._epoch]
                 self._batches.epoch = min(following, default=self._epoch)
             raise
         self._given += 1
+        if chosen and self._batches.given is not None:
+            self._batches.given.append(chosen)
         return chosen
 
     def _walk(self, skipped):
-        """The lists behind the first `skipped`; passed over steps make no list."""
+        """The lists behind the first `skipped`; passed over steps make no list, nor do steps that count already."""
         batches, each = self._batches, self._batches.plan.micro_batches
-        run = batches._open(self._epoch)
+        if batches.one_epoch and batches._ended and not skipped:
+            raise ValueError(
+                f"the sampler has given all {batches.plan.steps} steps already: one_epoch=True has all epochs of the plan in "
+                "one pass, so let the trainer make one pass (one epoch), or leave one_epoch out; for a second run make "
+                "another plan"
+            )
+        run, counted = batches._open(self._epoch), batches.plan.steps_done if batches.plan._counted and not skipped else 0
         for _ in range(skipped, batches._placeholders * each):
             yield []
         skipped = max(skipped - batches._placeholders * each, 0)
         while run is not None and (batches.one_epoch or run.epoch <= self._epoch):
-            earlier = not batches.one_epoch and run.epoch < self._epoch
+            earlier = (not batches.one_epoch and run.epoch < self._epoch) or counted >= run.step
             passed = each if earlier else min(skipped, each)
             if passed < each:
                 for pack in run.packs_of(batches.rank)[passed:]:
@@ -297,6 +364,7 @@ def check(loader):
             "be trained on; call ballast.accelerate.prepared(loader, accelerator) instead of "
             "accelerator.prepare(loader)"
         )
+    check_rows(getattr(loader, "dataset", None), len(layer.plan.lengths))
     return layer
 
 
@@ -341,7 +409,9 @@ class Packed:
     the names that transformers knows. `use_cache` is False: with a cache, models of transformers take the row for one
     sequence, and its samples attend to each other. The first label of each sequence is `ignored`, since no token of its
     own sequence precedes it. Labels stand where their tokens do: the model or the loss compares them with the
-    prediction one place before.
+    prediction one place before. A row of more than `capacity` tokens is an error. Models whose rotary embedding has axes
+    take `position_ids` of shape [axes, 1, tokens]: with `axes=4`, Qwen2-VL, Qwen2.5-VL and Qwen3-VL keep samples of text
+    apart.
 
     With `tokens` and `sequences` all batches have tensors of one size, as CUDA graphs need: the row is filled up with
     `pad`, whose labels are `ignored`, as one more sequence that attends to itself alone, and `cu_seqlens` has `sequences` +
@@ -349,11 +419,12 @@ class Packed:
     returns both for a plan.
     """
 
-    def __init__(self, *, huggingface=False, ignored=-100, tokens=0, sequences=0, pad=0):
+    def __init__(self, *, huggingface=False, ignored=-100, tokens=0, sequences=0, pad=0, capacity=0, axes=0):
         if (tokens == 0) != (sequences == 0):
             raise ValueError(f"tokens={tokens} and sequences={sequences}: batches of one size need both")
         self._names, self._ignored = huggingface, ignored
         self._tokens, self._sequences, self._pad = tokens, sequences, pad
+        self._capacity, self._axes = capacity, axes
 
     def __call__(self, samples):
         import torch
@@ -369,6 +440,13 @@ class Packed:
                 raise ValueError(f"sample {i} of the micro-batch has {len(token)} input_ids but {len(label)} labels")
         lengths = np.array([len(token) for token in tokens])
         ends = np.concatenate([[0], np.cumsum(lengths)])
+        if self._capacity and ends[-1] > self._capacity:
+            longest = int(lengths.argmax())
+            raise ValueError(
+                f"a micro-batch of {len(samples)} samples has {ends[-1]} tokens, more than capacity = {self._capacity}; its "
+                f"longest, sample {longest} of the micro-batch, has {lengths[longest]}: the lengths that were planned are not "
+                "those of this data set"
+            )
         label = np.concatenate(labels)
         label[ends[:-1][lengths > 0]] = self._ignored
         position = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
@@ -377,6 +455,8 @@ class Packed:
         if self._tokens:
             rows, ends, longest = self._filled(rows, ends)
         batch = {name: torch.from_numpy(row).unsqueeze(0) for name, row in rows.items()}
+        if self._axes:
+            batch["position_ids"] = batch["position_ids"].repeat(self._axes, 1, 1)
         batch["use_cache"] = False
         bounds = torch.from_numpy(ends.astype(np.int32))
         if not self._names:
@@ -415,7 +495,8 @@ def labels_of_step(micro_batches, group=None, ignored=-100):
     """
     import torch
 
-    own = sum((batch["labels"] != ignored).sum() for batch in micro_batches).to(torch.int64)
+    batches = getattr(micro_batches, "batches", micro_batches)  # of a step that does not count for that
+    own = sum((batch["labels"] != ignored).sum() for batch in batches).to(torch.int64)
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.all_reduce(own, group=group)
     return int(own)
