@@ -193,7 +193,9 @@ class TestChecks(unittest.TestCase):
             def get_train_dataloader(self):
                 batches = plan.batches(0, one_epoch=True)
                 rows = self.train_dataset
-                return prepared(DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator), self.accelerator)
+                return prepared(
+                    DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator), self.accelerator
+                )
 
         trainer = self.trainer(plan, token_rows(203), Own, changes={"num_train_epochs": 2})
         with self.assertRaisesRegex(ValueError, "one_epoch=True has all epochs"):

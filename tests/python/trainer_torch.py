@@ -202,7 +202,9 @@ class TestRows(unittest.TestCase):
         rows = [tokens(i) for i in range(len(LENGTHS))]
         for other in (rows + rows, rows[:90]):
             plan = plan_of(2)
-            with self.assertRaisesRegex(ValueError, f"the data set has {len(other)} rows, but 203 lengths were planned"):
+            with self.assertRaisesRegex(
+                ValueError, f"the data set has {len(other)} rows, but 203 lengths were planned"
+            ):
                 next(plan.steps_of(self.loader(plan, other)))
 
     def test_lengths_from_before_a_shuffle_name_the_sample(self):
@@ -241,7 +243,9 @@ class TestRows(unittest.TestCase):
             self.assertEqual(len(list(plan.steps_of(self.loader(plan, pieces)))), plan.steps)
 
     def test_a_row_above_the_capacity(self):
-        with self.assertRaisesRegex(ValueError, "2 samples has 7 tokens, more than capacity = 6; its longest, sample 1"):
+        with self.assertRaisesRegex(
+            ValueError, "2 samples has 7 tokens, more than capacity = 6; its longest, sample 1"
+        ):
             Packed(capacity=6)([[1, 2], [1, 2, 3, 4, 5]])
         self.assertEqual(Packed(capacity=7)([[1, 2], [1, 2, 3, 4, 5]])["input_ids"].shape, (1, 7))
 

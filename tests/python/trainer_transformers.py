@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock models of transformers, made from configs: do they keep the samples of a packed row apart, and does the loop say so?"""
+"""Stock models of transformers, made from configs: do they keep the samples of a packed row apart, and does the loop
+say so?"""
 
 import unittest
 import warnings
@@ -27,7 +28,12 @@ SHAPE = {
     "max_position_embeddings": 64,
 }
 WORDS = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}
-EXPERTS = {"moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2}
+EXPERTS = {
+    "moe_intermediate_size": 16,
+    "shared_expert_intermediate_size": 16,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+}
 GPT2 = {"vocab_size": VOCABULARY, "n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 4}
 AXES = {"rope_parameters": {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 10000.0}}
 MODELS = {  # name of the model's class: of its config, and what is in it
@@ -212,7 +218,9 @@ class TestLoop(unittest.TestCase):
             model.train()
             torch.manual_seed(5)
             plan, given = plan_of(), model if checked else None
-            loader = DataLoader(SAMPLES, batch_sampler=plan.batches(0, one_epoch=True), collate_fn=Packed(huggingface=True))
+            loader = DataLoader(
+                SAMPLES, batch_sampler=plan.batches(0, one_epoch=True), collate_fn=Packed(huggingface=True)
+            )
             calls, found = [], []
             model.register_forward_hook(lambda *_: calls.append(1))
             for _, micro_batches in plan.steps_of(loader, given):

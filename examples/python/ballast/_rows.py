@@ -21,7 +21,13 @@ Batch = dict[str, Any]
 SIZES = (7, 5, 6)  # tokens of the samples by which a model is checked at its first forward pass
 BOUNDS = ("cu_seq_lens_q", "cu_seq_lens_k", "cu_seqlens")
 LONGEST = ("max_length_q", "max_length_k", "max_seqlen")
-LEFT_OUT = ("labels", "past_key_values", "logits_to_keep", "num_logits_to_keep", "fused_lm_head")  # all logits are compared
+LEFT_OUT = (
+    "labels",
+    "past_key_values",
+    "logits_to_keep",
+    "num_logits_to_keep",
+    "fused_lm_head",
+)  # all logits are compared
 
 
 def check_model(model: Module, samples: Iterable[Any], *, collate: Callable[[list[Any]], Batch] | None = None) -> None:
@@ -49,7 +55,9 @@ def check_model(model: Module, samples: Iterable[Any], *, collate: Callable[[lis
 
 
 def watch(model: Module, longest: int) -> None:
-    """Checks a model of transformers at its next forward pass, with what the loop passes; `longest` is the longest sample.
+    """Checks a model of transformers at its next forward pass, with what the loop passes.
+
+    `longest` is the length of the longest sample that was planned.
 
     The rows that it is checked by have the names of the loop's arguments, so every rank makes as many forward passes.
     """
@@ -71,8 +79,8 @@ def watch(model: Module, longest: int) -> None:
         restarts = positions is not None and bool((positions.diff() < 0).any())
         if not told and not restarts and tokens.shape[1] > longest:
             raise ValueError(
-                f"a row of {tokens.shape[1]} tokens has several samples, since the longest has {longest}, but the loop does "
-                "not pass where each begins: pass position_ids that restart, as in model(**batch) with "
+                f"a row of {tokens.shape[1]} tokens has several samples, since the longest has {longest}, but the loop "
+                "does not pass where each begins: pass position_ids that restart, as in model(**batch) with "
                 "ballast.torch.Packed"
             )
         parts = tokens.flatten()[_arange(tokens, sum(SIZES)) % tokens.numel()].unsqueeze(0)
@@ -81,7 +89,9 @@ def watch(model: Module, longest: int) -> None:
         try:
             off = _off(module, packed, alone)
         except Exception as error:  # a forward pass of its own, which takes or returns something else
-            warnings.warn(f"whether the model keeps the samples of a row apart was not checked: {error!r}", stacklevel=2)
+            warnings.warn(
+                f"whether the model keeps the samples of a row apart was not checked: {error!r}", stacklevel=2
+            )
             return
         _judge(module, packed, off)
 
@@ -129,7 +139,9 @@ def _off(model: Module, packed: Batch, alone: list[Batch]) -> float:
     import torch
 
     with _without_dropout(model):
-        compiled = model is not _unwrapped(model) or any(getattr(m, "_compiled_call_impl", None) for m in model.modules())
+        compiled = model is not _unwrapped(model) or any(
+            getattr(m, "_compiled_call_impl", None) for m in model.modules()
+        )
         with torch.compiler.set_stance("force_eager") if compiled else contextlib.nullcontext():
             row, *ones = (_logits(_unwrapped(model)(**batch)) for batch in (packed, *alone))
     first, ones_joined = ones[0].shape[1], torch.cat(ones, dim=1)
@@ -151,7 +163,8 @@ def _judge(model: Module, packed: Batch, off: float) -> None:
     raise ValueError(
         f"{type(owner).__name__} attends across the samples of a packed row"
         + (f" with the attention {kernel!r}" if kernel else "")
-        + f": the logits of a sample are off by {off:.2g} of their size, beside those that it has alone. {_mend(packed, config)}"
+        + f": the logits of a sample are off by {off:.2g} of their size, beside those that it has alone. "
+        + _mend(packed, config)
     )
 
 
@@ -253,8 +266,8 @@ def check_rows(dataset: Any, planned: int) -> None:
     """Raises ValueError unless the data set has as many rows as were planned."""
     if hasattr(dataset, "__len__") and len(dataset) != planned:
         raise ValueError(
-            f"the data set has {len(dataset)} rows, but {planned} lengths were planned: it is another one, or was filtered "
-            "since; plan with the lengths of this one"
+            f"the data set has {len(dataset)} rows, but {planned} lengths were planned: it is another one, or was "
+            "filtered since; plan with the lengths of this one"
         )
 
 
@@ -285,7 +298,9 @@ def check_batch(batch: Any, members: Sequence[int], planned: NDArray[np.int64]) 
             found = np.diff([*np.flatnonzero(positions == 0), len(positions)])[: len(members)]
         else:
             if total > tokens.shape[1]:
-                raise ValueError(f"a row of samples {list(members)} has {tokens.shape[1]} tokens instead of the {total} planned")
+                raise ValueError(
+                    f"a row of samples {list(members)} has {tokens.shape[1]} tokens instead of the {total} planned"
+                )
             return
     if len(found) != len(members):
         raise ValueError(f"a row has {len(found)} samples instead of the {len(members)} planned: {list(members)}")
@@ -293,6 +308,6 @@ def check_batch(batch: Any, members: Sequence[int], planned: NDArray[np.int64]) 
     if len(wrong):
         at = int(wrong[0])
         raise ValueError(
-            f"sample {members[at]} has {int(found[at])} tokens, but was planned with {int(wanted[at])}: the lengths are those of "
-            "another data set, or of this one before a shuffle, a filter or a change of its rows"
+            f"sample {members[at]} has {int(found[at])} tokens, but was planned with {int(wanted[at])}: the lengths are "
+            "those of another data set, or of this one before a shuffle, a filter or a change of its rows"
         )

@@ -18,8 +18,8 @@ def prepared(loader, accelerator, *, check_model=True):
 
     Take the sampler of the data-parallel rank where a process also has a place in a tensor or context parallel mesh. On
     a plan that was resumed, the first pass is the epoch that was interrupted. `check_model` lets every model of
-    transformers that the accelerator has prepared be checked once, by its first forward pass in the loop: whether it keeps
-    the samples of a row apart.
+    transformers that the accelerator has prepared be checked once, by its first forward pass in the loop: whether it
+    keeps the samples of a row apart.
     """
     from accelerate.data_loader import prepare_data_loader
 

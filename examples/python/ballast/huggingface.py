@@ -9,8 +9,8 @@
     )
     trainer.train(resume_from_checkpoint=True)   # also with another number of processes
 
-The run is one epoch to Trainer, whatever number of epochs it has (`num_train_epochs` is 1 or that number): Trainer asks for
-the length of an epoch only once, and loses the number of the epoch when it resumes. docs/python-trainers.md has more of this.
+The run is one epoch to Trainer, whatever number of epochs it has (`num_train_epochs` is 1 or that number): Trainer asks
+for the length of an epoch only once, and loses the number of the epoch when it resumes. docs/python-trainers.md has more of this.
 """
 
 import collections
@@ -34,8 +34,8 @@ class Planned:
     out the dataset.
 
     Makes of each checkpoint one that another number of processes can resume. What would train on other samples than
-    planned is refused. `check_model` checks a model of transformers once, by its first forward pass: whether it keeps the
-    samples of a row apart. `check_lengths` compares each row with the lengths that were planned.
+    planned is refused. `check_model` checks a model of transformers once, by its first forward pass: whether it keeps
+    the samples of a row apart. `check_lengths` compares each row with the lengths that were planned.
     """
 
     def __init__(self, *args, plan, check_model=True, check_lengths=True, **kwargs):
@@ -58,8 +58,8 @@ class Planned:
             ),
             (
                 args.num_train_epochs not in (1, plan.epochs),
-                f"num_train_epochs = {args.num_train_epochs} must be the plan's epochs = {plan.epochs}, or 1: they follow one "
-                "another in one pass of Trainer",
+                f"num_train_epochs = {args.num_train_epochs} must be the plan's epochs = {plan.epochs}, or 1: they "
+                "follow one another in one pass of Trainer",
             ),
             (
                 args.max_steps > plan.steps,

@@ -82,8 +82,8 @@ class TrainingRun:
     ) -> None:
         """Plans the first epoch.
 
-        `cost` has no default; `costs`, in its place, are integers, one for each sample. `steps_per_epoch` gives every epoch that many steps, and carries the rest of a pass over;
-        0 gives it as many as its plan has. `tokens_per_step` sets `micro_batches` from the number of ranks. `oversize`
+        `cost` has no default; `costs`, in its place, are integers, one for each sample. `steps_per_epoch` gives every
+        epoch that many steps, and carries the rest of a pass over; 0 gives it as many as its plan has. `tokens_per_step` sets `micro_batches` from the number of ranks. `oversize`
         is "reject", "set_aside", "truncate" or "split"; with "split", index n + j, for n samples, is `pieces[j]`.
         `order` is None, "random", "ascending", "ascending_buckets" or "shuffled_buckets", by the `key` of a step,
         "mean_length", "longest" or "cost". The other options are those of `plan_steps`.
@@ -285,7 +285,7 @@ class TrainingRun:
         waiting for other ranks, and say more. Call it on the rank that measures; the last 256 steps count.
         """
         if self._options["costs"] is not None:
-            raise ValueError("observed times correct the cost of a length, but this run has costs= of its samples: give cost=")
+            raise ValueError("observed times correct cost=, but this run has costs= of its samples")
         if np.ndim(ms) == 0:
             self._run.observe_step(float(ms))  # type: ignore[arg-type]
         else:

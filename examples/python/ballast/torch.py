@@ -124,9 +124,9 @@ class Plan:
         """Yields (step, sequence of its micro-batches) from a loader of this plan, and counts the steps.
 
         A step counts once the loop has taken all its micro-batches, so that a look at a batch does not. After a
-        `break`, another call goes on with the first step that does not count. A `model` of transformers is checked once,
-        by its first forward pass in the loop: whether it keeps the samples of a row apart. `check_lengths` compares each
-        row with the lengths that were planned.
+        `break`, another call goes on with the first step that does not count. A `model` of transformers is checked
+        once, by its first forward pass in the loop: whether it keeps the samples of a row apart. `check_lengths`
+        compares each row with the lengths that were planned.
         """
         batches = None
         if hasattr(loader, "batch_sampler"):
@@ -317,11 +317,12 @@ class _Pass:
         batches, each = self._batches, self._batches.plan.micro_batches
         if batches.one_epoch and batches._ended and not skipped:
             raise ValueError(
-                f"the sampler has given all {batches.plan.steps} steps already: one_epoch=True has all epochs of the plan in "
-                "one pass, so let the trainer make one pass (one epoch), or leave one_epoch out; for a second run make "
-                "another plan"
+                f"the sampler has given all {batches.plan.steps} steps already: one_epoch=True has all epochs of the "
+                "plan in one pass, so let the trainer make one pass (one epoch), or leave one_epoch out; for a second "
+                "run make another plan"
             )
-        run, counted = batches._open(self._epoch), batches.plan.steps_done if batches.plan._counted and not skipped else 0
+        run = batches._open(self._epoch)
+        counted = batches.plan.steps_done if batches.plan._counted and not skipped else 0
         for _ in range(skipped, batches._placeholders * each):
             yield []
         skipped = max(skipped - batches._placeholders * each, 0)
@@ -409,9 +410,8 @@ class Packed:
     the names that transformers knows. `use_cache` is False: with a cache, models of transformers take the row for one
     sequence, and its samples attend to each other. The first label of each sequence is `ignored`, since no token of its
     own sequence precedes it. Labels stand where their tokens do: the model or the loss compares them with the
-    prediction one place before. A row of more than `capacity` tokens is an error. Models whose rotary embedding has axes
-    take `position_ids` of shape [axes, 1, tokens]: with `axes=4`, Qwen2-VL, Qwen2.5-VL and Qwen3-VL keep samples of text
-    apart.
+    prediction one place before. A row of more than `capacity` tokens is an error. Models whose rotary embedding has
+    axes take `position_ids` of shape [axes, 1, tokens]: with `axes=4`, Qwen2-VL keeps samples of text apart.
 
     With `tokens` and `sequences` all batches have tensors of one size, as CUDA graphs need: the row is filled up with
     `pad`, whose labels are `ignored`, as one more sequence that attends to itself alone, and `cu_seqlens` has `sequences` +
@@ -443,9 +443,9 @@ class Packed:
         if self._capacity and ends[-1] > self._capacity:
             longest = int(lengths.argmax())
             raise ValueError(
-                f"a micro-batch of {len(samples)} samples has {ends[-1]} tokens, more than capacity = {self._capacity}; its "
-                f"longest, sample {longest} of the micro-batch, has {lengths[longest]}: the lengths that were planned are not "
-                "those of this data set"
+                f"a micro-batch of {len(samples)} samples has {ends[-1]} tokens, more than capacity = "
+                f"{self._capacity}; its longest, sample {longest} of the micro-batch, has {lengths[longest]}: the lengths "
+                "that were planned are not those of this data set"
             )
         label = np.concatenate(labels)
         label[ends[:-1][lengths > 0]] = self._ignored

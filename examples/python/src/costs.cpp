@@ -83,10 +83,9 @@ bool is_function(nb::object const& cost) {  // a module is called, too, but has 
 
 any_cost cost_of(cost_argument const& argument, std::int64_t capacity) {
   require(!argument.is_none(), [] {
-    return "cost is missing, and no cost is assumed: say what a sample costs, by the name of a model such as \"llama-3.1-8b\", "
-           "ballast.sample_time(...), ballast.token_cost(), or an array of integers with the cost of each length; where costs is an "
-           "argument, "
-           "it takes one number for each sample";
+    return "cost is missing, and no cost is assumed: say what a sample costs, by the name, the config or the module of a model, as in "
+           "\"llama-3.1-8b\", ballast.sample_time(...), ballast.token_cost(), or an array of integers with the cost of each length; "
+           "where costs is an argument, it takes one number for each sample";
   });
   if (nb::isinstance<any_cost>(argument)) return nb::cast<any_cost>(argument);
   if (auto const model = shape_of(argument)) return time_of_samples(*model, "h100", capacity);
@@ -110,7 +109,7 @@ any_cost cost_of(cost_argument const& argument, integers const& lengths, std::in
       return "cost has " + std::to_string((*table)->size()) + " entries, the costs of lengths from 0: it lacks that of length " +
              std::to_string(longest);
     });
-    require((*table)->size() != lengths.size(), [&] {
+    require((*table)->size() != lengths.size() || is_function(argument), [&] {
       return "cost has " + std::to_string(lengths.size()) +
              " entries, as many as there are samples, but an array gives the costs of the lengths 0, 1, 2, ...: if these are costs of the "
              "samples, pass them as costs=; if they are costs of lengths, append one more";

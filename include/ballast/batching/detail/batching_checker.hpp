@@ -154,12 +154,12 @@ class batching_checker {
   [[nodiscard]] std::int64_t length(Index i) const { return static_cast<std::int64_t>(length_[static_cast<std::size_t>(i)]); }
   [[nodiscard]] std::int64_t whole_cost(Index i) const {
     if constexpr (cost_model<Cost>)
-      return static_cast<std::int64_t>(cost_(length(i)));
+      return static_cast<std::int64_t>(cost_of_sample{cost_, static_cast<std::size_t>(i)}(length(i)));
     else
       return cost_[static_cast<std::size_t>(i)];
   }
   [[nodiscard]] checked charge(Index i) const {
-    auto const whole = static_cast<std::int64_t>(cost_of_sample{cost_, i}(length(i)));
+    auto const whole = whole_cost(i);
     if (degree_[i] == 1 || whole < 0) return checked(whole);
     auto const parts = static_cast<std::int64_t>(1000 * degree_[i]), factor = 1000 + std::int64_t{overhead_};
     return checked(whole / parts) * checked(factor) + checked(divide_up(whole % parts * factor, parts));  // whole * factor could overflow
