@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/cost/sample_degree_cost.hpp>
 #include <ballast/sharding/result.hpp>
 
 #include <algorithm>
