@@ -27,16 +27,19 @@ using ballast::solve_cutting_stock;
 using ballast::status;
 using ballast_test::between;
 
-/// Whether a plan places every sample once, in at most `packs` packs that keep the capacity.
-bool is_plan(ballast::pack_patterns const& plan, histogram const& h, std::int64_t capacity, std::uint64_t packs) {
+/// Whether a plan places every sample once, in at most `packs` packs that keep the capacity and the limit of samples.
+bool is_plan(ballast::pack_patterns const& plan, histogram const& h, std::int64_t capacity, std::uint64_t packs,
+             std::uint64_t max_samples = ~std::uint64_t{0}) {
   std::vector<std::uint64_t> placed(h.lengths.size(), 0);
   for (std::size_t p = 0; p < plan.size(); ++p) {
     std::int64_t tokens = 0;
+    std::uint64_t samples = 0;
     for (auto const& [c, copies] : plan[p]) {
       placed.at(c) += copies * plan.repeats[p];
       tokens += h.lengths[c] * copies;
+      samples += copies;
     }
-    if (tokens > capacity) return false;
+    if (tokens > capacity || samples > max_samples) return false;
   }
   return placed == h.counts && plan.packs() <= packs;
 }
@@ -99,6 +102,57 @@ TEST_CASE("solve_cutting_stock: says of few samples what exhaustive search says"
           REQUIRE(is_plan(found.patterns, h, capacity, packs));
         }
       }
+  }
+}
+
+TEST_CASE("solve_cutting_stock: large capacities and limits of samples, against exhaustive search", "[patterns][property]") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    ballast::splitmix64 draw(seed);
+    auto const capacity = between(100'000, 900'000, draw);
+    auto lengths = ballast_test::random_lengths(static_cast<std::size_t>(1 + draw() % 10), capacity / 10'000, draw);
+    for (auto& l : lengths) l = l * 10'000 - between(0, 60, draw);
+    auto const max_samples = draw() % 4;  // 0: no limit
+    auto const h = ballast::fold(lengths);
+    auto const fewest = static_cast<std::uint64_t>(ballast_test::fewest_packs(lengths, capacity, max_samples).value());
+    for (std::uint64_t const most_cells : {12'000U, 100'000U})
+      for (auto const packs : {fewest - 1, fewest}) {
+        CAPTURE(seed, max_samples, most_cells, fewest, packs);
+        ballast::cutting_stock_options const options{
+            .capacity = capacity, .packs = packs, .max_samples = max_samples, .reduce = seed % 2 == 0, .most_cells = most_cells};
+        auto const found = solve_cutting_stock(h, options, {.work = 5'000'000});
+        if (packs == fewest) {
+          REQUIRE(found.status == status::feasible);
+          REQUIRE(is_plan(found.patterns, h, capacity, packs, max_samples == 0 ? ~std::uint64_t{0} : max_samples));
+        } else {
+          REQUIRE(found.status != status::feasible);
+          if (fewest <= 9) REQUIRE(found.status == status::infeasible);
+        }
+      }
+  }
+}
+
+TEST_CASE("solve_cutting_stock: a table of rounded lengths leads to the same answers as one of exact lengths", "[patterns][property]") {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    ballast::splitmix64 draw(seed);
+    auto const capacity = between(3000, 5000, draw);
+    auto const max_samples = seed % 3 == 0 ? 0U : 3U;
+    std::vector<std::int64_t> lengths(30);
+    for (auto& l : lengths) l = between(capacity / 6, capacity / 2, draw);
+    auto const h = ballast::fold(lengths);
+    ballast::cutting_stock_options options{.capacity = capacity, .max_samples = max_samples, .reduce = false};
+    auto const tokens = h.tokens();
+    for (options.packs = static_cast<std::uint64_t>(tokens / capacity + 1);; ++options.packs) {
+      CAPTURE(seed, options.packs);
+      options.most_cells = 1U << 22;
+      auto const exact = solve_cutting_stock(h, options, {.work = 100'000'000});
+      options.most_cells = 40'000;  // 322 rooms with a limit, 1,290 without
+      auto const rounded = solve_cutting_stock(h, options, {.work = 100'000'000});
+      REQUIRE(exact.status == rounded.status);
+      if (max_samples == 0 && exact.status == status::infeasible && !rounded.values.empty())
+        REQUIRE(is_proof(rounded, h, capacity, options.packs));
+      if (exact.status != status::infeasible) break;
+    }
+    REQUIRE(solve_cutting_stock(h, options, {.work = 100'000'000}).status == status::feasible);
   }
 }
 
@@ -192,7 +246,9 @@ TEST_CASE("solve_cutting_stock: work that is spent, a stop and sizes beyond the 
   auto const stopped = solve_cutting_stock(h, options, {.stop = source.get_token()});
   CHECK((stopped.status == status::unknown && !stopped.complete));
   CHECK(solve_cutting_stock(h, {.capacity = 20'000, .packs = 200, .most_rows = 100}).status == status::unknown);
-  CHECK(solve_cutting_stock(h, {.capacity = 20'000, .packs = 200, .most_cells = 1'000'000}).status == status::unknown);
+  CHECK(solve_cutting_stock(h, {.capacity = 20'000, .packs = 200, .most_cells = 100'000}).status == status::unknown);
+  CHECK(solve_cutting_stock(ballast::fold(std::vector<std::int64_t>(9, 1 << 29)), {.capacity = 3'000'000'000, .packs = 1}).status ==
+        status::unknown);
 }
 
 TEST_CASE("solve_cutting_stock: nothing, one sample, whole packs, bad input", "[patterns]") {
@@ -213,7 +269,7 @@ TEST_CASE("solve_cutting_stock: nothing, one sample, whole packs, bad input", "[
 
 TEST_CASE("solve_cutting_stock: the optimum of published instances that other searches miss", "[patterns][traces]") {
   for (auto const& each : ballast_test::bpplib({"Falkenauer_t60_06", "Falkenauer_t249_17", "Hard28_BPP742", "N1C2W2_H", "Waescher_TEST0014",
-                                                "201_2500_DI_22", "BPP_1000_1000_0.2_0.8_4"})) {
+                                                "201_2500_DI_22", "BPP_1000_1000_0.2_0.8_4", "csAB125_6", "csBB125_6"})) {
     CAPTURE(each.name);
     auto const found = solve_cutting_stock(each.lengths, {.capacity = each.capacity, .packs = each.bound});
     REQUIRE(found.status == status::feasible);

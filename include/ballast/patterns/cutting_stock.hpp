@@ -26,10 +26,11 @@ namespace ballast::inline v0_2 {
 struct cutting_stock_options {
   std::int64_t capacity = 0;      ///< tokens of one pack, at least 1
   std::uint64_t packs = 0;        ///< number of packs
-  bool reduce = true;             ///< first makes packs that some plan of fewest packs has; if false, `values` are those of all lengths
-  std::uint64_t seed = 1;         ///< of the random numbers
-  std::size_t most_rows = 1'000;  ///< with more distinct lengths the answer is `unknown`
-  std::uint64_t most_cells = std::uint64_t{1} << 25;  ///< with more lengths times capacity, too: 4 bytes each
+  std::uint64_t max_samples = 0;  ///< largest number of samples in one pack; 0 = no limit
+  bool reduce = true;      ///< first makes packs that some plan of fewest packs has, without a limit; if false, `values` are of all lengths
+  std::uint64_t seed = 1;  ///< of the random numbers
+  std::size_t most_rows = 1'000;                      ///< with more distinct lengths the answer is `unknown`
+  std::uint64_t most_cells = std::uint64_t{1} << 22;  ///< of the table that prices patterns, 4 bytes each; lengths are rounded for it
 };
 
 /// @brief Whether samples fit into a number of packs, with a plan or what proves that there is none.
@@ -45,39 +46,48 @@ struct cutting_stock {
 
 namespace detail {
 
-inline constexpr std::uint64_t most_reduced = 4096;  // distinct lengths; reduction takes time quadratic in them
+inline constexpr std::uint64_t most_reduced = 4096;                   // distinct lengths; reduction takes time quadratic in them
+inline constexpr std::int64_t most_capacity = std::int64_t{1} << 30;  // for which no sum of 2^33 samples overflows
+inline constexpr std::uint64_t least_rooms = 256;                     // of a table of pricing; with fewer, it would promise too much
 
 /// `solve_cutting_stock` of valid arguments within a search that has begun, until its work is `end`.
 template <class = when_called>
 [[nodiscard]] cutting_stock solve_stock(histogram const& lengths, cutting_stock_options const& options, search_budget& budget,
                                         std::uint64_t end, pack_patterns const& start) {
   cutting_stock out;
-  auto const cells = static_cast<std::uint64_t>(options.capacity) + 1;
   auto const distinct = std::uint64_t{lengths.lengths.size()};
-  if (cells > options.most_cells || lengths.samples() >> 33 != 0 || distinct > most_reduced) return out;
+  if (options.capacity > most_capacity || lengths.samples() >> 33 != 0 || distinct > most_reduced) return out;
   auto const begin = budget.spent();
-  pattern_rows rows{options.capacity, {}, {}, {}};
+  pattern_rows rows{options.capacity, {}, {}, {}, 0};
   for (auto c = lengths.lengths.size(); c-- > 0;) {
     rows.length.push_back(lengths.lengths[c]);
     rows.item_class.push_back(static_cast<std::uint32_t>(c));
     rows.count.push_back(lengths.counts[c]);
   }
   pack_patterns made;
-  if (options.reduce) {
+  if (options.max_samples != 0 && !lengths.lengths.empty() &&
+      options.max_samples < (std::min)(lengths.samples(), static_cast<std::uint64_t>(options.capacity / lengths.lengths.front())))
+    rows.max_samples = options.max_samples;  // it may bind
+  if (options.reduce && rows.max_samples == 0) {
     budget.spend(distinct * distinct);
     stock_reduction(rows, made);
   }
   std::uint64_t volume = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) volume += rows.count[i] * static_cast<std::uint64_t>(rows.length[i]);
   out.work = budget.spent() - begin;
-  auto const packs = made.packs() + divide_up(volume, static_cast<std::uint64_t>(options.capacity));
+  auto packs = made.packs() + divide_up(volume, static_cast<std::uint64_t>(options.capacity));
+  if (rows.max_samples != 0) packs = (std::max)(packs, divide_up(lengths.samples(), rows.max_samples));
   if (packs > options.packs) {
     out.status = status::infeasible;
     return out;
   }
-  auto const table = (std::uint64_t{rows.size()} + 1) * cells;
+  auto const layers = rows.max_samples == 0 ? 1 : rows.max_samples + 1;
+  auto const most_rooms = options.most_cells / (std::uint64_t{rows.size()} + 1) / layers;  // a table has a row more than there are lengths
+  if (most_rooms < least_rooms) return out;
+  auto const unit = static_cast<std::int64_t>(divide_up(static_cast<std::uint64_t>(options.capacity) + 1, most_rooms));
+  auto const table = (std::uint64_t{rows.size()} + 1) * layers * (static_cast<std::uint64_t>(options.capacity / unit) + 1);
   auto const work = (std::min)(end, budget.limit()) - (std::min)(begin, (std::min)(end, budget.limit()));
-  if (rows.size() > options.most_rows || table > options.most_cells || table > work) return out;  // a pricing takes about half of `table`
+  if (rows.size() > options.most_rows || table > work) return out;  // a pricing takes about half of `table`
   std::vector<std::uint32_t> row_of(lengths.lengths.size(), static_cast<std::uint32_t>(rows.size()));
   for (std::uint32_t i = 0; i < rows.size(); ++i) row_of[rows.item_class[i]] = i;
   std::vector<std::vector<std::uint32_t>> columns;
@@ -99,7 +109,7 @@ template <class = when_called>
       to.push_back(pack, 1);
     };
   };
-  pattern_knapsack<> knapsack(rows);
+  pattern_knapsack<> knapsack(rows, unit);
   for (std::uint64_t attempt = 0; out.status == status::unknown && (attempt == 0 || budget.allows(end)); ++attempt) {
     pattern_dive<> dive(rows, knapsack, {options.seed + attempt, attempt % 2 == 0}, budget, end);
     out.status = dive.run(options.packs - made.packs(), columns);
@@ -127,11 +137,12 @@ BALLAST_INSTANTIATE(cutting_stock solve_stock(histogram const&, cutting_stock_op
 /// @brief Finds out whether samples fit into a number of packs, for up to about a thousand distinct lengths (4,096 before reduction).
 ///
 /// Packs that some plan of fewest packs has are made first. Then the linear program over all patterns is solved, with a row for each length
-/// and patterns that hold no length more often than it occurs. If its values prove that more packs are needed, the answer is `infeasible`.
+/// and patterns that hold no length more often than it occurs. Where capacities are large, a table of rounded lengths bounds a depth-first
+/// search of patterns. If the program's values prove that more packs are needed, the answer is `infeasible`.
 /// Otherwise dives take packs of the program one by one, and solve it anew for the samples that are left. At most eight last packs are
 /// filled by exhaustive search. Attempts with other random numbers follow until the work is spent.
 ///
-/// @param lengths  a valid histogram of fewer than 2^33 samples, no length above the capacity
+/// @param lengths  a valid histogram of fewer than 2^33 samples, no length above the capacity, which is at most 2^30
 /// @param options  capacity, number of packs, and what to do
 /// @param limits   limits of the search; `gap` has no meaning
 /// @param start    patterns of `lengths` to begin with, such as the `basis` of a similar program; may be empty
@@ -139,8 +150,8 @@ BALLAST_INSTANTIATE(cutting_stock solve_stock(histogram const&, cutting_stock_op
 /// @post a plan places every class exactly as often as it occurs; `infeasible` is never said of samples that fit
 /// @throws invalid_input for an invalid histogram, a capacity that is not positive, or a length above the capacity
 /// @par Complexity
-/// The work that `limits` allow, and one pricing or one inversion more: O(distinct lengths * (capacity + distinct lengths^2)). As many
-/// entries as `most_cells`, and twelve bytes for each pair of lengths.
+/// The work that `limits` allow, and one pricing or one inversion more: O(`most_cells` + distinct lengths^3). As many entries as
+/// `most_cells`, and twelve bytes for each pair of lengths.
 /// @par Determinism
 /// A pure function of its arguments, unless a stop request or the wall clock ends the search. The linear programs compute in doubles that
 /// round in the same way with every compiler and flag.

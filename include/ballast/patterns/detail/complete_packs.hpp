@@ -29,8 +29,12 @@ class pack_completion {
     ends_.clear();
     nodes_ = 0;
     auto empty = static_cast<std::int64_t>(packs) * rows_.capacity;
-    for (std::size_t i = 0; i < left_.size(); ++i) empty -= static_cast<std::int64_t>(left_[i]) * rows_.length[i];
-    if (empty < 0) return status::infeasible;
+    std::uint64_t samples = 0;
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      empty -= static_cast<std::int64_t>(left_[i]) * rows_.length[i];
+      samples += left_[i];
+    }
+    if (empty < 0 || (rows_.max_samples != 0 && samples > packs * rows_.max_samples)) return status::infeasible;
     auto const found = pack_rest(0, packs, empty);
     budget_.spend(nodes_ * (10 + rows_.size() / 8));
     return found ? status::feasible : nodes_ > most_nodes ? status::unknown : status::infeasible;
@@ -63,14 +67,15 @@ class pack_completion {
   // Adds samples of row `from` and later ones to the pack, whose room is `room`.
   [[nodiscard]] bool fill(std::size_t first, std::size_t from, std::size_t begin, std::int64_t room, std::uint64_t packs,
                           std::int64_t empty) {
-    for (auto i = from; i < left_.size(); ++i) {
+    auto const full = rows_.max_samples != 0 && packs_.size() - begin == rows_.max_samples;
+    for (auto i = from; i < left_.size() && !full; ++i) {
       if (left_[i] == 0 || rows_.length[i] > room) continue;
       take(i);
       if (fill(first, i, begin, room - rows_.length[i], packs, empty)) return true;
       give_back(i);
       if (++nodes_ > most_nodes) return false;
     }
-    if (room > empty || shortest_fits(room)) return false;
+    if (room > empty || (!full && shortest_fits(room))) return false;
     ends_.push_back(packs_.size());
     if (pack_rest(first, packs - 1, empty - room)) return true;
     ends_.pop_back();

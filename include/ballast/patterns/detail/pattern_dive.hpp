@@ -102,6 +102,7 @@ class pattern_dive {
     std::vector<double> share(rows_.size()), value(rows_.size());
     for (std::size_t i = 0; i < share.size(); ++i) {
       share[i] = static_cast<double>(rows_.length[i]) / static_cast<double>(rows_.capacity);
+      if (rows_.max_samples != 0) share[i] = (share[i] + 1 / static_cast<double>(rows_.max_samples)) / 2;
       lower_bound_ = plus_product(lower_bound_, share[i], static_cast<double>(rows_.count[i]));
     }
     for (std::size_t k = 0; wanted.empty() && k < first_prices && budget_.allows(end_); ++k) {
@@ -130,7 +131,8 @@ class pattern_dive {
       auto room = rows_.capacity;
       auto repeats = ~std::uint64_t{0};
       for (auto i = first; i < rest.size(); ++i) {
-        auto const copies = (std::min)(rest[i], static_cast<std::uint64_t>(room / rows_.length[i]));
+        auto copies = (std::min)(rest[i], static_cast<std::uint64_t>(room / rows_.length[i]));
+        if (rows_.max_samples != 0) copies = (std::min)(copies, rows_.max_samples - pack.size());
         if (copies == 0) continue;
         pack.insert(pack.end(), static_cast<std::size_t>(copies), static_cast<std::uint32_t>(i));
         room -= static_cast<std::int64_t>(copies) * rows_.length[i];

@@ -16,6 +16,7 @@ struct pattern_rows {
   std::vector<std::int64_t> length;
   std::vector<std::uint32_t> item_class;  ///< its number in the histogram
   std::vector<std::uint64_t> count;
+  std::uint64_t max_samples = 0;  ///< in a pack; 0: no limit
 
   [[nodiscard]] std::size_t size() const noexcept { return length.size(); }
 };
