@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 namespace ballast::inline v0_2::detail {
@@ -38,9 +39,9 @@ class grown_block {
         replace(packs, found.patterns);
         return true;
       }
-      if (found.values.empty() || samples_ > tuning_.most_block || chosen_.size() == packs.size()) return false;
+      if (found.status == status::unknown || samples_ > tuning_.most_block) return false;
       start = in_classes(found.basis);
-      grow(packs, found, start);
+      if (!grow(packs, found, start)) return false;
     }
     return false;
   }
@@ -95,31 +96,40 @@ class grown_block {
     return patterns;
   }
 
-  // Adds the packs that are worth least to the program of the block, and tells the next program of them.
-  void grow(loose_packs const& packs, cutting_stock const& found, pack_patterns& start) {
-    set_values(found);
+  // Adds the packs that are worth least to the program of the block, until its values no longer prove that it is impossible, and tells the
+  // next program of them. False if there are too few of them.
+  [[nodiscard]] bool grow(loose_packs const& packs, cutting_stock const& found, pack_patterns& start) {
+    auto const value_of_pack = set_values(found);
+    auto const worth = [&](std::size_t p) {
+      return std::accumulate(packs[p].begin(), packs[p].end(), std::int64_t{0}, [&](auto sum, auto c) { return sum + value_[c]; });
+    };
+    auto missing = value_of_pack;
+    for (auto const p : chosen_) missing += worth(p) - value_of_pack;
     ranked_.clear();
-    for (std::size_t p = 0; p < packs.size(); ++p) {
-      if (inside_[p] != 0) continue;
-      auto worth = static_cast<std::int64_t>(uniform_below(static_cast<std::uint64_t>(found.value_of_pack / 50 + 1), generator_));
-      for (auto const c : packs[p]) worth += value_[c];
-      ranked_.emplace_back(worth, p);
-    }
+    for (std::size_t p = 0; p < packs.size(); ++p)
+      if (inside_[p] == 0)
+        ranked_.emplace_back(
+            worth(p) + static_cast<std::int64_t>(uniform_below(static_cast<std::uint64_t>(value_of_pack / 50 + 1), generator_)), p);
     std::sort(ranked_.begin(), ranked_.end());
     budget_.spend(20 * packs.size() + value_.size());
     auto const wanted = samples_ + (std::max)(tuning_.least_block / 2, samples_ / 4);
     pooled_vector<pattern_item> scratch;
-    for (auto const& [worth, p] : ranked_) {
-      if (samples_ >= wanted) break;
+    for (auto const& [rank, p] : ranked_) {
+      auto const lack = value_of_pack - worth(p);
+      if (samples_ >= wanted && (missing <= 0 || lack <= 0)) break;
       choose(packs, p);
+      missing -= lack;
       auto pack = packs[p];
       std::sort(pack.begin(), pack.end());
       push_classes(start, pack, 1, scratch);
     }
+    return missing <= 0;
   }
-  // The values of all lengths: between two lengths of the block they are linear.
-  void set_values(cutting_stock const& found) {
-    value_.resize(lengths_.lengths.size());
+  // The values of all lengths: between two lengths of the block they are linear. If volume alone made the block impossible, they are the
+  // lengths. Returns the value of a pack.
+  std::int64_t set_values(cutting_stock const& found) {
+    value_.assign(lengths_.lengths.begin(), lengths_.lengths.end());
+    if (found.values.empty()) return capacity_;
     std::size_t above = 0;
     for (std::size_t c = 0; c < value_.size(); ++c) {
       while (above < of_.size() && of_[above] < c) ++above;
@@ -129,6 +139,7 @@ class grown_block {
                       ? low_value
                       : low_value + (found.values[above] - low_value) * (lengths_.lengths[c] - low) / (part_.lengths[above] - low);
     }
+    return found.value_of_pack;
   }
   void replace(loose_packs& packs, pack_patterns const& found) {
     std::sort(chosen_.begin(), chosen_.end());
