@@ -231,6 +231,29 @@ TEST_CASE("plan_shards: 6 and 7 ranks share long samples that 4 would leave wait
   CHECK(static_shards(numbers{2500, 2000}, 2500, o, cost).time.value == 20 + 625 + 500);  // one group of 4
 }
 
+TEST_CASE("plan_shards: long samples are not on numbers of ranks that are slower than fewer, nor short of much less rank-time",
+          "[sharding]") {
+  // Odd numbers of ranks exchange slowly, as if they shared their links unevenly: 6 ranks take less rank-time than 5.
+  degree_cost const cost{.linear = 1'000'000, .exchange_by_ranks = {0, 10'000, 400'000, 20'000, 500'000, 30'000, 600'000}};
+  sharding_options o{.capacity = 1000, .ranks = 7, .cost_per_pass = 1000};
+  numbers const lengths{4500, 4500, 900, 900, 900, 900};
+  for (auto const policy : {execution::mixed, execution::independent, execution::lockstep}) {
+    o.execution = policy;
+    auto const plan = plan_shards(lengths, o, cost);
+    REQUIRE(check_shards(plan, lengths, o).valid());
+    for (auto const ranks : plan.rank_groups) CHECK(ranks.size() % 2 == 0);
+    CHECK(plan.time.value == time_shards(plan, cost, o.cost_per_pass).makespan);
+  }
+}
+
+TEST_CASE("any_degree_bound: samples longer than half of the ranks hold run one after the other", "[sharding]") {
+  sharding_options const o{.capacity = 1000, .ranks = 6, .cost_per_pass = 10};
+  degree_cost const cost{.exchange = {1000, 1000, 1000, 1000}};  // a nanosecond for a token, on whatever ranks
+  CHECK(any_degree_bound(numbers{3001, 3001, 3001, 10}, o, cost) == 3 * 3011);
+  CHECK(any_degree_bound(numbers{3000, 3000, 3000, 10}, o, cost) < 3 * 3010);  // two beside each other
+  CHECK(plan_shards(numbers{3001, 3001, 3001, 10}, o, cost).time == certificate{3 * 3011, 3 * 3011});
+}
+
 TEST_CASE("plan_shards: many samples on many ranks keep to powers of two by default", "[sharding]") {
   numbers const lengths(2000, 100);
   sharding_options o{.capacity = 1000, .ranks = 1000, .cost_per_pass = 10};

@@ -27,7 +27,7 @@ struct any_degree_options {
 ///
 /// Within a time T, each sample needs at least the smallest product of ranks and time over the numbers of ranks that have room for it and
 /// are quick enough. All of them, and a `cost_per_pass` for each rank and for each `capacity` tokens, must fit into T on all ranks. The
-/// bound is at least `least_time`, and at most the bound by area of `shard_bounds`, which holds for powers of two only.
+/// bound is at least `least_time`. Samples of more tokens than half of all ranks hold run one after the other.
 ///
 /// @tparam R     range of integers
 /// @tparam Cost  a `shard_cost_model`
@@ -49,11 +49,12 @@ template <length_range R, shard_cost_model Cost>
 
 /// @brief Plans one global batch on groups of any number of neighbouring ranks, in independent passes.
 ///
-/// For a step time T, each sample takes the fewest ranks that have room for it and take at most T. Samples of several ranks come first, the
-/// widest first, each on the neighbouring ranks that are free earliest; tokens that are left in its pass are filled with the longest
-/// samples that fit, where a pass saved is worth more than their exchange. Single-rank samples go to the rank of least load, longest first.
-/// The search halves the distance of T to the lower bound, and tries several rules for each T. Groups of one size for all samples are
-/// tried too and, for small batches, groups of several sizes that stay the same, one pass on each rank, and micro-batches.
+/// For a step time T, each sample takes the number of ranks of least rank-time that has room for it and takes at most T. Samples of several
+/// ranks come first, the widest first, each on the neighbouring ranks that are free earliest; tokens that are left in its pass are filled
+/// with the longest samples that fit, where a pass saved is worth more than their exchange. Single-rank samples go to the rank of least
+/// load, longest first. The search halves the distance of T to the lower bound, and tries several rules for each T. Groups of one size for
+/// all samples are tried too, micro-batches that follow each other without a wait and, for small batches, groups of several sizes that stay
+/// the same and one pass on each rank.
 ///
 /// Use it for a run-time whose groups may have any size, such as ring attention on any ranks, and to see what that is worth: over the sets
 /// of `bench_hybrid_cp` little, see docs/hybrid-context-parallel.md. Degrees are also rounded up to powers of two where that is faster.
@@ -92,7 +93,7 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   auto const lower = times.bound();
   detail::run_plan plan{.passes = {}, .pass_of = {}, .value = 0};
   if (times.samples() > 0) {
-    auto const sizes = search.powers_of_two ? detail::powers_of_two(options) : detail::tried_sizes(options);
+    auto const sizes = search.powers_of_two ? detail::powers_of_two(options) : times.sizes();
     plan = detail::search_runs(times, detail::times_of_degrees(lengths, options, cost, sizes), lower, detail::block_plan::none,
                                search.powers_of_two, search.attempts, false);
   }

@@ -137,14 +137,16 @@ template <class = when_called>
 
 /// The best plan below `best` on units of several ranks: blocks of 1, 2, 4, ... units, for odd sizes of units whose bounds are least: one
 /// unless the search is deep.
+/// @param sizes  numbers of ranks that are worth trying
 template <length_range R, shard_cost_model Cost>
-[[nodiscard]] run_plan search_units(R const& lengths, sharding_options o, Cost const& cost, std::int64_t best, shard_search const& search) {
+[[nodiscard]] run_plan search_units(R const& lengths, sharding_options const& o, Cost const& cost, std::vector<std::int64_t> const& sizes,
+                                    std::int64_t best, shard_search const& search) {
   struct unit {
     std::int64_t ranks, lower;
     degree_times times;
   };
   std::vector<unit> units;
-  for (auto const d : tried_sizes(o)) {
+  for (auto const d : sizes) {
     if (d == 1 || d % 2 == 0) continue;
     auto by = o;
     by.ranks /= static_cast<std::uint64_t>(d);
@@ -166,6 +168,41 @@ template <length_range R, shard_cost_model Cost>
     auto next = runs_of_units(u.times, search_blocks(u.times, u.lower, search), u.ranks);
     if (next.value < (std::min)(best, out.value)) out = std::move(next);
   }
+  return out;
+}
+
+/// The best plan on groups of any number of ranks that is found, for at least one sample. @param t  on 1, 2, 4, ... ranks
+template <index_type Index, length_range R, shard_cost_model Cost>
+[[nodiscard]] shards<Index> plan_any_sizes(R const& lengths, degree_times const& t, Cost const& cost, shard_search const& search) {
+  auto const& o = t.options;
+  shards<Index> out;
+  out.execution = o.execution;
+  any_degree_times const any(lengths, o, cost);
+  if (!any.allows_all(false)) {
+    out.status = status::infeasible;
+    return out;
+  }
+  auto lower = any.bound();
+  block_plan blocks;
+  if (t.allows_all()) {  // by their own bound, so that they are those of `group_sizes::powers_of_two`
+    tree_bounds const bounds(t);
+    blocks = search_blocks(t, bounds.by_rate(bounds.by_area()), search);
+  }
+  auto const attempts = search.attempts > 0 ? search.attempts : divide_up(attempts_of(t.length.size(), search, 16), std::int64_t{2});
+  auto const on_sizes = times_of_degrees(lengths, o, cost, any.sizes());
+  auto runs = search_runs(any, on_sizes, lower, blocks.value, false, attempts, search.deep);
+  if (auto units = search_units(lengths, o, cost, any.sizes(), (std::min)(blocks.value, runs.value), search); units.value < runs.value)
+    runs = std::move(units);
+  auto const value = (std::min)(blocks.value, runs.value);
+  if (search.deep && value != block_plan::none)
+    lower = (std::max)(lower, price_bound(lengths, o, cost, {.lower = lower, .upper = value}).lower_bound());
+  if (value == block_plan::none)
+    out.status = status::unknown;
+  else
+    out = make_shards(lengths, runs.value < blocks.value ? passes_of_runs<Index>(t, runs) : passes_of_blocks<Index>(t, blocks), o.ranks,
+                      o.layout);
+  out.execution = o.execution;
+  out.time = {value == block_plan::none ? 0 : value, lower};
   return out;
 }
 
@@ -217,36 +254,7 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   auto const n = times.length.size();
   shards<Index> out;
   out.execution = options.execution;
-  if (detail::takes_any_size(options, n) && n > 0) {
-    detail::any_degree_times const any(lengths, options, cost);
-    if (!any.allows_all(false)) {
-      out.status = status::infeasible;
-      return out;
-    }
-    auto lower = any.bound();
-    detail::block_plan blocks;
-    if (times.allows_all()) {  // by their own bound, so that they are those of `group_sizes::powers_of_two`
-      detail::tree_bounds const bounds(times);
-      blocks = detail::search_blocks(times, bounds.by_rate(bounds.by_area()), search);
-    }
-    auto const attempts = search.attempts > 0 ? search.attempts : divide_up(detail::attempts_of(n, search, 16), std::int64_t{2});
-    auto const sizes = detail::times_of_degrees(lengths, options, cost, detail::tried_sizes(options));
-    auto runs = detail::search_runs(any, sizes, lower, blocks.value, false, attempts, search.deep);
-    if (auto units = detail::search_units(lengths, options, cost, (std::min)(blocks.value, runs.value), search); units.value < runs.value)
-      runs = std::move(units);
-    auto const value = (std::min)(blocks.value, runs.value);
-    if (search.deep && value != detail::block_plan::none)
-      lower = (std::max)(lower, price_bound(lengths, options, cost, {.lower = lower, .upper = value}).lower_bound());
-    if (value == detail::block_plan::none)
-      out.status = status::unknown;
-    else
-      out = make_shards(
-          lengths, runs.value < blocks.value ? detail::passes_of_runs<Index>(times, runs) : detail::passes_of_blocks<Index>(times, blocks),
-          options.ranks, options.layout);
-    out.execution = options.execution;
-    out.time = {value == detail::block_plan::none ? 0 : value, lower};
-    return out;
-  }
+  if (detail::takes_any_size(options, n) && n > 0) return detail::plan_any_sizes<Index>(lengths, times, cost, search);
   if (!times.allows_all()) {
     out.status = status::infeasible;
     return out;

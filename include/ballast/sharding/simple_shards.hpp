@@ -29,10 +29,21 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-/// A lower bound on the time of a batch under the policy of the options, on groups of the sizes that they allow.
+/// The times of a batch on groups of the sizes that a planner tries, and a lower bound under the policy of the options.
+struct bounded_times {
+  degree_times times;
+  std::int64_t lower;
+};
 template <length_range R, shard_cost_model Cost>
-[[nodiscard]] std::int64_t bound_of_sizes(R const& lengths, degree_times const& t, Cost const& cost) {
-  return takes_any_size(t.options, t.length.size()) ? any_degree_times(lengths, t.options, cost).bound() : area_bound(t);
+[[nodiscard]] bounded_times times_of_sizes(R const& lengths, sharding_options const& o, Cost const& cost) {
+  require_valid(o);
+  if (takes_any_size(o, std::ranges::size(lengths))) {
+    any_degree_times const any(lengths, o, cost);
+    return {times_of_degrees(lengths, o, cost, any.sizes()), any.bound()};
+  }
+  auto t = times_of_degrees(lengths, o, cost);
+  auto const lower = area_bound(t);
+  return {std::move(t), lower};
 }
 
 }  // namespace detail
@@ -61,9 +72,9 @@ template <length_range R, shard_cost_model Cost>
 /// The choice of one degree per batch is the baseline of FlexSP (arXiv 2412.01523, section 6).
 template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cost>
 [[nodiscard]] shards<Index> homogeneous_shards(R const& lengths, sharding_options const& options, Cost const& cost) {
-  auto const times = detail::times_of_sizes(lengths, options, cost);
+  auto const [times, lower] = detail::times_of_sizes(lengths, options, cost);
   auto const best = detail::best_homogeneous(times, detail::takes_any_size(options, times.length.size()));
-  return detail::shards_of_bins<Index>(lengths, times, best, detail::bound_of_sizes(lengths, times, cost));
+  return detail::shards_of_bins<Index>(lengths, times, best, lower);
 }
 
 /// @brief Uses the same groups for every batch: as many ranks as the longest allowed sample needs.
@@ -100,7 +111,8 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   detail::bin_list bins;
   if (level < times.levels) bins = detail::dealt_token_bins(times, level);
   if (level == times.levels) bins.status = status::infeasible;
-  return detail::shards_of_bins<Index>(lengths, times, bins, detail::bound_of_sizes(lengths, times, cost));
+  return detail::shards_of_bins<Index>(lengths, times, bins,
+                                       any ? detail::any_degree_times(lengths, options, cost).bound() : detail::area_bound(times));
 }
 
 /// @brief How far `lockstep_shards` searches.
@@ -113,7 +125,8 @@ struct lockstep_options {
 /// The time is the sum of the slowest groups of all micro-batches. Samples are dealt into micro-batches in several ways: neighbours in
 /// length together, in turn, or the longest in one micro-batch and the rest by tokens. `power_of_two_groups` plans each micro-batch, and
 /// the best of all is kept, which is never slower than the best groups of one size. Where `options.sizes` allows it, groups of other sizes
-/// are tried too.
+/// are tried too, and micro-batches that are formed one after the other: the longest sample that is left, on the number of ranks with which
+/// all of them do most work in its time, and what has room beside it.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -137,16 +150,16 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
 [[nodiscard]] shards<Index> lockstep_shards(R const& lengths, sharding_options options, Cost const& cost,
                                             lockstep_options const& search = {}) {
   options.execution = execution::lockstep;
-  auto const times = detail::times_of_sizes(lengths, options, cost);
+  auto const [times, lower] = detail::times_of_sizes(lengths, options, cost);
   auto const any = detail::takes_any_size(options, times.length.size());
   auto const equal = detail::best_homogeneous(times, any);
-  auto const lower = detail::bound_of_sizes(lengths, times, cost);
   if (times.length.empty() || equal.status == status::infeasible) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto best = equal.time;
   pass_list<Index> list;
   auto const plan = [&](detail::degree_times const& by, std::uint64_t counts) {
     detail::micro_batch_search micro_batches(by);
     micro_batches.time = best;
+    if (by.any_sizes()) micro_batches.run_all_rounds(best);
     micro_batches.run(static_cast<std::size_t>(counts));
     if (micro_batches.best.empty()) return;
     list = {};

@@ -206,11 +206,12 @@ template <shard_cost_model Cost>
     if (next.value < known()) plan = std::move(next);
   };
   keep(equal_runs(t, known(), true));
-  if (deep || t.length.size() <= few / t.options.ranks) {
+  if (deep || (t.length.size() <= few / t.options.ranks && known() > lower)) {
     keep(divided_runs(t));
     keep(one_pass_runs(t));
     keep(fixed_runs(t, lower));
   }
+  if (known() - lower > lower / 1000) keep(round_runs(t, known() == block_plan::none ? known() : known() + known() / 8));
   if (deep) keep(lockstep_runs(t, 6));
   keep(any_degree_search(any, lower, powers_of_two, known()).run(attempts));
   return plan;

@@ -49,17 +49,30 @@ class any_degree_times {
       if (allowed(i, 1, powers_of_two) == 0) return false;
     return true;
   }
-  /// The fewest ranks on which the sample takes at most `within`, otherwise those on which it takes least.
+  /// The number of ranks of least rank-time on which the sample takes at most `within`, otherwise that on which it takes least.
   [[nodiscard]] std::int64_t degree(std::size_t i, std::int64_t within, bool powers_of_two) const {
     auto best = allowed(i, 1, powers_of_two);
-    for (auto d = best; d != 0 && at(i, best) > within; d = allowed(i, d + 1, powers_of_two))
-      if (at(i, d) < at(i, best)) best = d;
+    auto quickest = at(i, best), least = quickest * best;
+    for (auto const d : sizes()) {
+      if (d != allowed(i, d, powers_of_two)) continue;
+      auto const time = at(i, d);
+      if (quickest > within ? time < quickest : time <= within && time * d < least) {
+        best = d;
+        least = time * d;
+        quickest = time;
+      }
+    }
     return best;
   }
+  /// Sizes of groups that are worth trying, ascending: all ranks, powers of two, and those on which some sample takes less time than on
+  /// fewer ranks, and at most a twentieth more rank-time than on more.
+  [[nodiscard]] std::vector<std::int64_t> const& sizes() const { return sizes_; }
   /// A lower bound on the time of any shards; 0 if a sample has room on no number of ranks.
   [[nodiscard]] std::int64_t bound() const { return samples() == 0 || !allows_all(false) ? 0 : by_rate(by_area()); }
   /// The longest sample on the number of ranks where it takes least, in a micro-batch after the others.
   [[nodiscard]] std::int64_t by_longest() const { return longest_ + needed_.batches * alone.options.cost_per_pass; }
+  /// Samples of more tokens than half of all ranks hold, one after the other: no two of them have room beside each other or in one pass.
+  [[nodiscard]] std::int64_t by_wide() const { return wide_time_ + (std::max)(wide_, needed_.batches) * alone.options.cost_per_pass; }
   /// The least time from `low` on within which the ranks can hold all tokens, if no token takes less than the quickest one.
   [[nodiscard]] std::int64_t by_rate(std::int64_t low) const {
     return bound_by_rate(alone, divide_up(alone.tokens, alone.options.capacity), low, [&](std::size_t i) { return best_[i].area; });
@@ -72,7 +85,7 @@ class any_degree_times {
     std::int64_t others = 0;  // least rank-time of the samples that take it within the bound so far
     for (auto const& s : best_) others += s.area;
     auto const with_passes = [&](std::int64_t area) { return divide_up(area + (passes - ranks) * fixed, ranks) + fixed; };
-    auto const low = (std::max)(by_longest(), with_passes(others));
+    auto const low = (std::max)({by_longest(), by_wide(), with_passes(others)});
     std::vector<choices> long_ones;
     for (std::size_t i = 0; i < n; ++i)
       if (best_[i].time > low - of_rank) {
@@ -112,35 +125,62 @@ class any_degree_times {
     for (std::size_t k = 1; k < out.size(); ++k) out[k].area = (std::min)(out[k].area, out[k - 1].area);
     return out;
   }
-  /// The least rank-time of each sample, and the longest of their least times. Throws unless all sums fit.
+  /// Marks the sizes on which a sample takes at most a twentieth more rank-time than on more ranks. @param times  from `narrowest` on
+  void mark_sizes(std::int64_t narrowest, std::vector<std::int64_t> const& times, std::vector<char>& worth) const {
+    auto area = degree_times::most;  // least on more ranks
+    for (auto k = times.size(); k-- > 0;) {
+      auto const d = narrowest + static_cast<std::int64_t>(k);
+      if (times[k] < 0) continue;
+      if (times[k] * d / 21 * 20 <= area) worth[static_cast<std::size_t>(d)] = 1;
+      area = (std::min)(area, times[k] * d);
+    }
+  }
+  /// The least rank-time of each sample, the longest of their least times, and the sizes that are tried. Throws unless all sums fit.
   void add_up() {
     auto const n = samples();
     best_.resize(n);
+    std::vector<char> worth(static_cast<std::size_t>(widest_) + 1, 0);
+    for (std::int64_t d = 1; d <= widest_; d *= 2) worth[static_cast<std::size_t>(d)] = 1;
+    worth[static_cast<std::size_t>(widest_)] = 1;
+    std::vector<std::int64_t> times;  // of a sample on more and more ranks, -1 where fewer are as quick
     std::int64_t largest = 0, sum = 0;
+    auto quickest = degree_times::most;
     for (std::size_t i = 0; i < n; ++i) {
       if (i > 0 && alone.by_length && alone.length[i] == alone.length[i - 1]) {
         best_[i] = best_[i - 1];
       } else {
         best_[i] = {degree_times::most, degree_times::most};
-        auto quickest = degree_times::most;
+        quickest = degree_times::most;
         largest = 0;
-        for (auto d = divide_up(alone.length[i], alone.options.capacity); d <= widest_; ++d) {
+        times.clear();
+        auto const narrowest = divide_up(alone.length[i], alone.options.capacity);
+        for (auto d = narrowest; d <= widest_; ++d) {
           auto const time = sample_time(cost_, sample(i), alone.length[i], static_cast<std::uint64_t>(d));
           require(time < degree_times::most / d,
                   [&] { return entry("lengths", sample(i), alone.length[i]) + " brings the sum of times to 2^62 or more"; });
           largest = (std::max)(largest, time * d);
+          times.push_back(time < quickest ? time : -1);
           quickest = (std::min)(quickest, time);
           if (time * d < best_[i].area) best_[i] = {time * d, time};
         }
+        mark_sizes(narrowest, times, worth);
         longest_ = (std::max)(longest_, quickest);
       }
       add_time(sum, largest, sample(i), alone.length[i]);
+      if (quickest < degree_times::most && alone.length[i] > alone.options.capacity * static_cast<std::int64_t>(alone.options.ranks) / 2) {
+        wide_time_ += quickest;
+        ++wide_;
+      }
     }
+    for (std::int64_t d = 1; d <= widest_; ++d)
+      if (worth[static_cast<std::size_t>(d)] != 0) sizes_.push_back(d);
   }
 
   Cost const& cost_;
   std::int64_t widest_ = 1, longest_ = 0;
+  std::int64_t wide_ = 0, wide_time_ = 0;  // samples longer than half of all ranks hold, and their least times
   needed_passes needed_{};
+  std::vector<std::int64_t> sizes_;
   std::vector<area_and_time> best_;  // of each position: its least rank-time over all numbers of ranks
 };
 

@@ -29,6 +29,8 @@ struct degree_times {
   std::vector<std::size_t> sample;   // index of the sample at each position; equal lengths keep their order
   std::vector<std::int64_t> length;  // at each position
   std::vector<std::int64_t> time;    // of each position, level after level
+  std::vector<std::int64_t> least;   // of each position: its least time on groups with room, `most` if there are none
+  std::vector<std::size_t> thrifty;  // of each position: the level of least rank-time with room, `levels` if there is none
   std::int64_t tokens = 0;           // of all samples
   std::int64_t whole_time = 0;       // of all samples, each on one rank
   bool by_length = true;             // whether samples of one length take the same times
@@ -44,25 +46,45 @@ struct degree_times {
   }
   /// Whether a group of the level may hold the sample: it has room, and no rank is left without a token.
   [[nodiscard]] bool allows(std::size_t i, std::size_t level) const { return length[i] <= room(level) && length[i] >= width[level]; }
+  /// Whether groups may have sizes that are no powers of two.
+  [[nodiscard]] bool any_sizes() const { return levels > 2 && width[2] == 3; }
+  /// Whether groups of the level are the widest of their number, or narrow.
+  [[nodiscard]] bool fills(std::size_t level) const {
+    return width[level] <= 16 || level + 1 == levels || groups_of(level) > groups_of(level + 1);
+  }
   /// Whether the longest sample has room on some group.
   [[nodiscard]] bool allows_all() const { return length.empty() || length[0] <= room(levels - 1); }
   /// The level of least area on which the sample takes at most `longest`; `levels` if there is none.
   [[nodiscard]] std::size_t cheapest(std::size_t i, std::int64_t longest) const {
+    if (auto const l = thrifty[i]; l < levels && at(i, l) <= longest && allows(i, l)) return l;
     auto best = levels;
     for (std::size_t l = 0; l < levels; ++l)
       if (at(i, l) <= longest && allows(i, l) && (best == levels || area(i, l) < area(i, best))) best = l;
     return best;
   }
+  /// The least rank-time of the sample within a time on groups with room; `most` if there are none.
+  [[nodiscard]] std::int64_t least_area(std::size_t i, std::int64_t within) const {
+    if (auto const l = thrifty[i]; l < levels && at(i, l) <= within) return area(i, l);
+    auto out = most;
+    for (std::size_t l = 0; l < levels; ++l)
+      if (length[i] <= room(l) && at(i, l) <= within) out = (std::min)(out, area(i, l));
+    return out;
+  }
   /// Computes the times of one sample, and returns the largest rank-time.
   template <class Cost>
   std::int64_t fill_row(std::size_t i, Cost const& cost) {
     std::int64_t largest = 0;
+    least[i] = most;
+    thrifty[i] = levels;
     for (std::size_t l = 0; l < levels; ++l) {
       auto const value = sample_time(cost, sample[i], length[i], static_cast<std::uint64_t>(width[l]));
       require(value <= (most - 1) / width[l], [&] { return sum_too_large(sample[i], length[i]); });
       monotone = monotone && value * width[l] >= largest;
       largest = (std::max)(largest, value * width[l]);
       time[i * levels + l] = value;
+      if (length[i] > room(l)) continue;
+      least[i] = (std::min)(least[i], value);
+      if (thrifty[i] == levels || area(i, l) < area(i, thrifty[i])) thrifty[i] = l;
     }
     return largest;
   }
@@ -81,21 +103,14 @@ struct degree_times {
   for (std::uint64_t w = 1; w <= widest_group(o); w *= 2) out.push_back(static_cast<std::int64_t>(w));
   return out;
 }
-/// Sizes of groups that are tried where they may be any: those up to 16, and the largest of which a number of groups has room.
-[[nodiscard]] inline std::vector<std::int64_t> tried_sizes(sharding_options const& o) {
-  std::vector<std::int64_t> out;
-  for (std::uint64_t w = 1; w <= widest_group(o); ++w)
-    if (w <= 16 || w == widest_group(o) || o.ranks / w > o.ranks / (w + 1)) out.push_back(static_cast<std::int64_t>(w));
-  return out;
-}
-/// Those that divide all ranks.
+/// Numbers of ranks that divide all.
 [[nodiscard]] inline std::vector<std::int64_t> divisors(sharding_options const& o) {
   std::vector<std::int64_t> out;
   for (std::uint64_t w = 1; w <= widest_group(o); ++w)
     if (o.ranks % w == 0) out.push_back(static_cast<std::int64_t>(w));
   return out;
 }
-/// All sizes of groups.
+/// All numbers of ranks.
 [[nodiscard]] inline std::vector<std::int64_t> all_sizes(sharding_options const& o) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(widest_group(o)));
   std::iota(out.begin(), out.end(), std::int64_t{1});
@@ -122,6 +137,8 @@ template <length_range R, shard_cost_model Cost>
   out.sample.resize(n);
   out.length.resize(n);
   out.time.resize(n * levels);
+  out.least.resize(n);
+  out.thrifty.resize(n);
   std::int64_t left = degree_times::most - 1;
   std::int64_t largest = 0;  // rank-time of the sample, or of the one before it with the same length
   for (std::size_t i = 0; i < n; ++i) {
@@ -130,6 +147,8 @@ template <length_range R, shard_cost_model Cost>
     auto* const row = out.time.data() + i * levels;
     if (i > 0 && out.by_length && length == out.length[i - 1]) {
       std::copy(row - levels, row, row);
+      out.least[i] = out.least[i - 1];
+      out.thrifty[i] = out.thrifty[i - 1];
     } else {
       largest = out.fill_row(i, cost);
       for (std::size_t l = 0; l < levels && i > 0; ++l) out.monotone = out.monotone && row[l] <= (row - levels)[l];
@@ -151,13 +170,6 @@ template <length_range R, shard_cost_model Cost>
   require_valid(o);
   return times_of_degrees(lengths, o, cost, powers_of_two(o));
 }
-/// The same for groups of the sizes that a planner tries.
-template <length_range R, shard_cost_model Cost>
-[[nodiscard]] degree_times times_of_sizes(R const& lengths, sharding_options const& o, Cost const& cost) {
-  require_valid(o);
-  return times_of_degrees(lengths, o, cost, takes_any_size(o, std::ranges::size(lengths)) ? tried_sizes(o) : powers_of_two(o));
-}
-
 /// The positions of all samples.
 [[nodiscard]] inline std::vector<std::size_t> all_positions(degree_times const& t) {
   std::vector<std::size_t> samples(t.length.size());
@@ -169,21 +181,11 @@ template <length_range R, shard_cost_model Cost>
 /// `extra` rank-time against all ranks. `degree_times::most` if a sample fits no group.
 [[nodiscard]] inline std::int64_t least_time(degree_times const& t, std::span<std::size_t const> samples, std::int64_t extra = 0) {
   std::int64_t longest = 0;
-  for (auto const i : samples) {
-    auto fastest = degree_times::most;
-    for (std::size_t l = 0; l < t.levels; ++l)
-      if (t.length[i] <= t.room(l)) fastest = (std::min)(fastest, t.at(i, l));
-    longest = (std::max)(longest, fastest);
-  }
+  for (auto const i : samples) longest = (std::max)(longest, t.least[i]);
   if (longest == degree_times::most) return longest;
   auto const fits = [&](std::int64_t time) {  // a sample may be shared by more ranks than it has tokens if others are beside it
     auto sum = extra;
-    for (auto const i : samples) {
-      auto area = degree_times::most;
-      for (std::size_t l = 0; l < t.levels; ++l)
-        if (t.length[i] <= t.room(l) && t.at(i, l) <= time) area = (std::min)(area, t.area(i, l));
-      sum += area;
-    }
+    for (auto const i : samples) sum += t.least_area(i, time);
     return divide_up(sum, static_cast<std::int64_t>(t.options.ranks)) <= time;
   };
   auto low = longest, high = longest;  // all times below `low` are too short

@@ -80,7 +80,7 @@ class group_planner {
     }
     lower_ = bound(samples);
     for (std::size_t l = 0; l < t_->levels && best_.time > lower_; ++l)
-      if (equal_groups(samples, l)) keep(samples);
+      if (t_->fills(l) && equal_groups(samples, l)) keep(samples);
     auto low = lower_;
     auto const fixed = t_->options.cost_per_pass;
     if (best_.time == degree_times::most && best_fit(samples, degree_times::most)) keep(samples);
@@ -91,7 +91,43 @@ class group_planner {
       else
         low = middle + 1;
     }
+    if (t_->any_sizes() && best_.time > lower_ && best_.time < degree_times::most) reshape(samples, best_);
     return best_;
+  }
+
+  /// Gives the groups the numbers of ranks with which the slowest takes least; they may be on none yet. Sets the time, which is
+  /// `degree_times::most` if the ranks do not suffice.
+  void reshape(std::span<std::size_t const> samples, group_fit& fit) {
+    time_.assign(fit.groups.size() * t_->levels, -1);
+    first_.assign(fit.groups.size() + 1, 0);
+    for (auto const g : fit.group_of) ++first_[g + 1];
+    for (std::size_t g = 0; g < fit.groups.size(); ++g) first_[g + 1] += first_[g];
+    of_group_.resize(samples.size());
+    auto next = first_;
+    for (std::size_t j = 0; j < samples.size(); ++j) of_group_[next[fit.group_of[j]]++] = samples[j];
+    auto const fixed = t_->options.cost_per_pass;
+    std::int64_t low = 0, area = 0;  // of the samples alone
+    for (auto const i : samples) {
+      low = (std::max)(low, t_->least[i]);
+      area += t_->least_area(i, degree_times::most);
+    }
+    low = (std::max)(low, area / static_cast<std::int64_t>(t_->options.ranks));
+    auto high = fit.time == degree_times::most ? degree_times::most - 1 : fit.time - fixed - 1;
+    while (high - low > low / 4096) {
+      auto const within = low + (high - low) / 2;
+      if (auto const slowest = narrowest(fit, within); slowest < degree_times::most) {
+        for (std::size_t g = 0; g < fit.groups.size(); ++g) fit.groups[g].level = level_[g];
+        fit.time = slowest + fixed;
+        high = slowest - 1;
+      } else {
+        low = within + 1;
+      }
+    }
+    fit.ranks = 0;
+    for (std::size_t g = 0; g < fit.groups.size(); ++g) {
+      fit.groups[g].time = time_of(g, fit.groups[g].level);
+      fit.ranks += static_cast<std::uint64_t>(t_->width[fit.groups[g].level]);
+    }
   }
 
   /// No groups of these sizes take less for these samples in one pass each.
@@ -128,10 +164,38 @@ class group_planner {
     }
   }
 
+  /// The time of a group of `reshape` on a level; kept.
+  [[nodiscard]] std::int64_t time_of(std::size_t g, std::size_t level) {
+    auto& out = time_[g * t_->levels + level];
+    if (out < 0) {
+      out = 0;
+      for (auto k = first_[g]; k < first_[g + 1]; ++k) out += t_->at(of_group_[k], level);
+    }
+    return out;
+  }
+  /// The narrowest levels on which no group takes more than `within`, and the time of the slowest; `degree_times::most` if that is too many
+  /// ranks.
+  [[nodiscard]] std::int64_t narrowest(group_fit const& fit, std::int64_t within) {
+    level_.resize(fit.groups.size());
+    std::uint64_t ranks = 0;
+    std::int64_t slowest = 0;
+    for (std::size_t g = 0; g < fit.groups.size(); ++g) {
+      auto const tokens = fit.groups[g].tokens;
+      std::size_t level = 0;
+      while (level < t_->levels && (tokens > t_->room(level) || time_of(g, level) > within)) ++level;
+      if (level == t_->levels || tokens < t_->width[level]) return degree_times::most;
+      level_[g] = level;
+      ranks += static_cast<std::uint64_t>(t_->width[level]);
+      if (ranks > t_->options.ranks) return degree_times::most;
+      slowest = (std::max)(slowest, time_of(g, level));
+    }
+    return slowest;
+  }
+
   /// Groups of equal numbers of ranks: each sample to the group of least time that has room.
   bool equal_groups(std::span<std::size_t const> samples, std::size_t level) {
     now_.clear(samples.size());
-    if (!fill_equal_bins(*t_, samples, level, t_->groups_of(level), now_.groups, now_.group_of, open_[level])) return false;
+    if (!fill_equal_bins(*t_, samples, level, t_->groups_of(level), now_.groups, now_.group_of, queue_)) return false;
     // Groups without samples are dropped. Costs of zero can leave them in the middle.
     std::vector<std::size_t> number(now_.groups.size());
     std::size_t kept = 0;
@@ -152,7 +216,8 @@ class group_planner {
   bool best_fit(std::span<std::size_t const> samples, std::int64_t longest) {
     now_.clear(samples.size());
     auto const& o = t_->options;
-    for (auto& queue : open_) queue.clear();  // groups of each level by the time that is left, ascending
+    for (auto const l : used_) open_[l].clear();  // groups of each level by the time that is left, ascending
+    used_.clear();
     auto const shortest = t_->length[samples.back()];
     for (std::size_t j = 0; j < samples.size(); ++j) {
       auto const i = samples[j];
@@ -160,8 +225,8 @@ class group_planner {
       if (level == t_->levels) return false;
       auto best = t_->levels;
       std::size_t place = 0;
-      for (auto l = level; l < t_->levels; ++l) {
-        if (best < t_->levels && t_->area(i, l) >= t_->area(i, best)) continue;
+      for (auto const l : used_) {
+        if (l < level || (best < t_->levels && t_->area(i, l) >= t_->area(i, best))) continue;
         auto const& queue = open_[l];
         auto at = static_cast<std::size_t>(std::lower_bound(queue.begin(), queue.end(), queued_bin{t_->at(i, l), 0}) - queue.begin());
         while (at < queue.size() && now_.groups[queue[at].bin].tokens + t_->length[i] > t_->room(l)) ++at;
@@ -176,6 +241,7 @@ class group_planner {
         now_.groups.push_back({level, 0, 0});
         best = level;
         place = open_[level].size();
+        if (auto const at = std::lower_bound(used_.begin(), used_.end(), level); at == used_.end() || *at != level) used_.insert(at, level);
         open_[level].push_back({longest, now_.groups.size() - 1});
       }
       auto& queue = open_[best];
@@ -194,7 +260,11 @@ class group_planner {
 
   degree_times const* t_;
   std::vector<std::vector<queued_bin>> open_;  // of each level
+  std::vector<queued_bin> queue_;
+  std::vector<std::size_t> used_;  // levels that have groups, ascending
   std::int64_t lower_ = 0;
+  std::vector<std::int64_t> time_;                     // of each group and level, -1 until it is asked for
+  std::vector<std::size_t> first_, of_group_, level_;  // samples of each group behind each other, and levels that `narrowest` found
   group_fit now_, best_;
 };
 

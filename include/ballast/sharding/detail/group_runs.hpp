@@ -80,6 +80,13 @@ inline void settle(run_plan& plan, degree_times const& t) {
   plan.value = value;
 }
 
+/// Whether each rank of each bin has a token.
+[[nodiscard]] inline bool all_ranks_hold_tokens(degree_times const& t, bin_list const& bins) {
+  std::vector<std::int64_t> tokens(bins.block_of.size(), 0);
+  for (std::size_t i = 0; i < bins.bin_of.size(); ++i) tokens[bins.bin_of[i]] += t.length[i];
+  return std::all_of(tokens.begin(), tokens.end(), [&](std::int64_t held) { return held >= t.width[bins.level]; });
+}
+
 /// The best plan of one size for all samples, each on the group of least load, if one can be faster than `best`.
 /// @param by_tokens  whether bins by tokens are tried, too
 [[nodiscard]] inline run_plan equal_runs(degree_times const& t, std::int64_t best, bool by_tokens) {
@@ -93,7 +100,12 @@ inline void settle(run_plan& plan, degree_times const& t) {
     auto bins = least_loaded_blocks(t, l);
     if (by_tokens)
       if (auto other = balanced_token_bins(t, l); other.status == status::feasible && other.time < bins.time) bins = std::move(other);
-    if (bins.status != status::feasible || bins.time >= plan.value) continue;
+    if (bins.status != status::feasible) continue;
+    if (by_tokens && bins.time / 20 * 19 < (std::min)(best, plan.value)) {
+      block_exchange(t, bins).run(64, 0);
+      if (!all_ranks_hold_tokens(t, bins)) continue;
+    }
+    if (bins.time >= plan.value) continue;
     plan = {.passes = {}, .pass_of = {bins.bin_of.begin(), bins.bin_of.end()}, .value = bins.time};
     auto const width = static_cast<std::uint32_t>(t.width[l]);
     for (auto const b : bins.block_of) plan.passes.push_back({static_cast<std::uint32_t>(b) * width, width});
@@ -129,14 +141,24 @@ inline void add_groups(run_plan& plan, degree_times const& t, std::vector<std::s
 }
 
 /// The micro-batches of a schedule in lockstep, without its waits.
-[[nodiscard]] inline run_plan lockstep_runs(degree_times const& t, std::size_t counts) {
+[[nodiscard]] inline run_plan without_waits(degree_times const& t, micro_batch_search const& search) {
   run_plan plan;
-  micro_batch_search search(t);
-  search.run(counts);
   if (search.best.empty()) return plan;
   for (std::size_t m = 0; m < search.best.size(); ++m) add_groups(plan, t, search.best[m], search.fits[m]);
   settle(plan, t);
   return plan;
+}
+[[nodiscard]] inline run_plan lockstep_runs(degree_times const& t, std::size_t counts) {
+  micro_batch_search search(t);
+  if (t.any_sizes()) search.run_all_rounds(degree_times::most);
+  search.run(counts);
+  return without_waits(t, search);
+}
+/// Those of its rounds, if they take less than `limit` with their waits.
+[[nodiscard]] inline run_plan round_runs(degree_times const& t, std::int64_t limit) {
+  micro_batch_search search(t);
+  search.run_rounds(limit, 20);
+  return without_waits(t, search);
 }
 
 // Groups that stay as they are for a whole batch: machines of different widths, each with passes of its own.

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -112,6 +113,80 @@ struct bin_list {
   }
   return all_ranks_used(t, bins) ? out : bin_list{};
 }
+
+/// Swaps samples of the slowest block with others, or moves them into bins with room, while that shortens it.
+class block_exchange {
+ public:
+  block_exchange(degree_times const& t, bin_list& bins)
+      : t_(t), bins_(bins), blocks_(t.groups_of(bins.level)), load_(blocks_, 0), of_(blocks_) {
+    room_.assign(bins.block_of.size(), t.room(bins.level));
+    for (auto const b : bins.block_of) load_[b] += t.options.cost_per_pass;
+    for (std::size_t i = 0; i < bins.bin_of.size(); ++i) {
+      auto const b = bins.block_of[bins.bin_of[i]];
+      room_[bins.bin_of[i]] -= t.length[i];
+      load_[b] += time(i);
+      of_[b].push_back(i);
+    }
+  }
+  /// At most so many swaps, until the blocks take `enough`.
+  void run(int swaps, std::int64_t enough) {
+    for (; swaps > 0 && bins_.time > enough && improve(); --swaps) bins_.time = *std::max_element(load_.begin(), load_.end());
+    bins_.time = *std::max_element(load_.begin(), load_.end());
+  }
+
+ private:
+  [[nodiscard]] std::int64_t time(std::size_t i) const { return t_.at(i, bins_.level); }
+  /// The swap after which the slower one of two blocks takes least, or nothing if no swap shortens the slowest.
+  bool improve() {
+    auto const slow = static_cast<std::size_t>(std::max_element(load_.begin(), load_.end()) - load_.begin());
+    auto least = load_[slow];
+    std::size_t from = 0, to = 0;
+    for (std::size_t b = 0; b < blocks_; ++b) {
+      auto const gap = load_[slow] - load_[b];
+      if (load_[slow] - gap / 2 >= least) continue;
+      for (auto const i : of_[slow]) {
+        // Samples are in descending order of length, and nearly of time: from the first that shortens the slowest on.
+        auto const first = std::partition_point(of_[b].begin(), of_[b].end(), [&](std::size_t j) { return time(i) - time(j) <= gap / 2; });
+        auto const after = [&](std::size_t j) {
+          auto const more = time(i) - time(j);
+          auto const x = bins_.bin_of[i], y = bins_.bin_of[j];
+          auto const longer = t_.length[i] - t_.length[j];
+          if (more <= 0 || room_[x] < -longer || room_[y] < longer) return;
+          if (auto const slower = (std::max)(load_[slow] - more, load_[b] + more); slower < least) {
+            least = slower;
+            from = i;
+            to = j;
+          }
+        };
+        if (first != of_[b].end()) after(*first);
+        if (first != of_[b].begin()) after(*std::prev(first));
+      }
+    }
+    if (least == load_[slow]) return false;
+    swap(slow, bins_.block_of[bins_.bin_of[to]], from, to);
+    return true;
+  }
+  void swap(std::size_t slow, std::size_t other, std::size_t i, std::size_t j) {
+    auto const more = time(i) - time(j), longer = t_.length[i] - t_.length[j];
+    load_[slow] -= more;
+    load_[other] += more;
+    room_[bins_.bin_of[i]] += longer;
+    room_[bins_.bin_of[j]] -= longer;
+    std::swap(bins_.bin_of[i], bins_.bin_of[j]);
+    replace(of_[slow], i, j);
+    replace(of_[other], j, i);
+  }
+  static void replace(std::vector<std::size_t>& in, std::size_t old, std::size_t now) {
+    in.erase(std::lower_bound(in.begin(), in.end(), old));
+    in.insert(std::lower_bound(in.begin(), in.end(), now), now);
+  }
+
+  degree_times const& t_;
+  bin_list& bins_;
+  std::size_t blocks_;
+  std::vector<std::int64_t> load_, room_;
+  std::vector<std::vector<std::size_t>> of_;  // samples of each block, ascending
+};
 
 /// Bins by tokens, first-fit decreasing, dealt to the blocks in order.
 [[nodiscard]] inline bin_list dealt_token_bins(degree_times const& t, std::size_t level) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/group_fit.hpp>
 
@@ -49,7 +50,100 @@ class micro_batch_search {
     }
   }
 
+  /// `run_rounds` until they take `limit` or more, for a small batch with several slacks.
+  void run_all_rounds(std::int64_t limit) {
+    constexpr std::uint64_t few = 16'384;  // pairs of a sample and a rank
+    for (auto const slack : {1000, 20, 5})
+      if (slack == 1000 || t_->length.size() <= few / t_->options.ranks) run_rounds((std::min)(limit, time), slack);
+  }
+  /// Forms micro-batches one after the other, until they take `limit` or more: the longest sample that is left, and others beside it and in
+  /// its pass, within the time of the longest and a part of it, 1 / `slack`. Of the numbers of ranks for the longest one, that is taken
+  /// with which the ranks do most work in the time.
+  void run_rounds(std::int64_t limit, std::int64_t slack) {
+    micro_batch_positions batches;
+    std::vector<group_fit> plans;
+    std::int64_t sum = 0;
+    auto left = all_positions(*t_);
+    while (!left.empty() && sum < limit) {
+      if (!best_round(left, slack)) return;
+      batches.emplace_back();
+      for (auto const j : best_taken_) batches.back().push_back(left[j]);
+      for (std::size_t k = best_taken_.size(); k-- > 0;) left[best_taken_[k]] = t_->length.size();
+      std::erase(left, t_->length.size());
+      plans.push_back(best_fit_);
+      sum += best_fit_.time;
+    }
+    if (sum >= limit) return;
+    time = sum;
+    best = std::move(batches);
+    fits = std::move(plans);
+  }
+
  private:
+  /// The samples and groups of the next micro-batch of `run_rounds`. Returns false if it finds none.
+  bool best_round(std::vector<std::size_t> const& left, std::int64_t slack) {
+    best_fit_.time = degree_times::most;
+    std::int64_t most_work = 0;
+    auto quickest = degree_times::most;
+    for (std::size_t l = 0; l < t_->levels; ++l) {
+      if (!t_->allows(left[0], l) || t_->at(left[0], l) >= quickest - quickest / 16) continue;
+      quickest = t_->at(left[0], l);
+      auto const work = fill_round(left, l, quickest + quickest / slack);
+      planner_.reshape(placed_, fit_);
+      if (fit_.time == degree_times::most) continue;
+      if (best_fit_.time < degree_times::most && compare_products(work, best_fit_.time, most_work, fit_.time) <= 0) continue;
+      most_work = work;
+      std::swap(fit_, best_fit_);
+      std::swap(taken_, best_taken_);
+    }
+    return best_fit_.time < degree_times::most;
+  }
+  /// The longest of the samples on a group of its own, then each to the first group with room and time, of the level where it takes
+  /// least rank-time or a wider one, or to a new one. Returns the work of those with a place.
+  std::int64_t fill_round(std::vector<std::size_t> const& left, std::size_t level, std::int64_t within) {
+    fit_.clear(0);
+    taken_.clear();
+    placed_.clear();
+    open_.resize(t_->levels);
+    for (auto& groups : open_) groups.clear();
+    std::int64_t work = 0;
+    std::uint64_t ranks = 0;
+    std::size_t unfilled = 0;
+    auto const shortest = left.back();
+    for (std::size_t j = 0; j < left.size() && (ranks < t_->options.ranks || unfilled > 0); ++j) {
+      auto const i = left[j];
+      auto g = fit_.groups.size();
+      for (auto l = j == 0 ? level : t_->cheapest(i, within); l < t_->levels && g == fit_.groups.size(); ++l) {
+        if (t_->at(i, l) > within || !t_->allows(i, l)) continue;
+        for (auto const k : open_[l])
+          if (fit_.groups[k].tokens + t_->length[i] <= t_->room(l) && fit_.groups[k].time + t_->at(i, l) <= within) {
+            g = k;
+            break;
+          }
+        if (g < fit_.groups.size()) break;
+        if (ranks + static_cast<std::uint64_t>(t_->width[l]) > t_->options.ranks) continue;
+        ranks += static_cast<std::uint64_t>(t_->width[l]);
+        open_[l].push_back(g);
+        fit_.groups.push_back({l, 0, 0});
+        ++unfilled;
+        break;
+      }
+      if (g == fit_.groups.size()) continue;
+      auto& into = fit_.groups[g];
+      into.tokens += t_->length[i];
+      into.time += t_->at(i, into.level);
+      if (into.tokens + t_->length[shortest] > t_->room(into.level) || into.time + t_->at(shortest, into.level) > within) {
+        std::erase(open_[into.level], g);
+        --unfilled;
+      }
+      fit_.group_of.push_back(g);
+      taken_.push_back(j);
+      placed_.push_back(i);
+      work += work_[i];
+    }
+    return work;
+  }
+
   [[nodiscard]] std::int64_t room() const { return t_->options.capacity * static_cast<std::int64_t>(t_->options.ranks); }
 
   /// Plans the groups of each micro-batch; keeps them if they take less than the best. Returns whether all have groups, or cannot be best.
@@ -138,6 +232,9 @@ class micro_batch_search {
   group_planner planner_;
   std::int64_t tokens_;
   std::vector<std::int64_t> work_;  // least rank-time of each position
+  group_fit fit_, best_fit_;        // of a round
+  std::vector<std::size_t> taken_, best_taken_, placed_;
+  std::vector<std::vector<std::size_t>> open_;  // groups of each level
 };
 
 }  // namespace ballast::inline v0_2::detail
