@@ -237,7 +237,8 @@ template <index_type Index, length_range R, shard_cost_model Cost>
 /// @par Complexity
 /// O(n log n + n log ranks) for the bound, and O(n log ranks + passes of several ranks) for each attempt. A pass of a rank is found by
 /// first fit among its open passes. `price_bound` is added where the plan is more than 1 % above the bound. A deep search adds it always,
-/// and `lockstep_shards` and fixed groups. Groups of any size add the bound of `shard_bounds` and that of `any_degree_shards`, together about as much again for batches of 2 to 8 samples a rank.
+/// and `lockstep_shards` and fixed groups. Groups of any size add the bound of `shard_bounds` and that of `any_degree_shards`, together
+/// about as much again for batches of 2 to 8 samples a rank.
 /// @par Determinism
 /// A pure function of its arguments, in integers; equal lengths keep their order.
 /// @par Source
