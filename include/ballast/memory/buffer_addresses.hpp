@@ -151,7 +151,7 @@ template <class = when_called>
 /// @param limits   when the search stops; `gap` counts only without a capacity
 /// @return with a capacity: a layout within it, or that none exists (which is then proven), or `unknown`. Without: the lowest layout found.
 /// The lower bound is `layout_lower_bound`, or one more unit than the largest capacity that the search has ruled out
-/// @post the layout passes `check_layout`; without a capacity, it is never above that of `layout_buffers_quickly`, and more work never
+/// @post the layout passes `check_layout`; it is never above that of `layout_buffers_quickly`, and without a capacity more work never
 /// gives a higher one
 /// @throws invalid_input as `max_load`, or if the capacity is negative
 /// @par Complexity
