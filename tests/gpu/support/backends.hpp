@@ -18,6 +18,8 @@
 #include <ballast/gpu/core/on_stream.cuh>
 #elif defined(BALLAST_PRETENDED_DEVICE)
 #include "pretended_device.hpp"
+#elif defined(BALLAST_LANES)
+#include "on_lanes.hpp"
 #else
 #include <ballast/gpu/core/on_thrust.cuh>
 
@@ -27,9 +29,9 @@
 #endif
 
 /// @file
-/// @brief What the tests of the twins share. Each is one source that is built three times: as .cpp for the plain backend and
-/// Thrust's host systems, as .cpp for the pretended device (pretended_device.hpp), and as .cu for CUDA, where it runs on the default stream
-/// and on one of its own, directly and captured in CUDA graphs.
+/// @brief What the tests of the twins share. Each is one source that is built four times: as .cpp for the plain backend and Thrust's host
+/// systems, for the pretended device (pretended_device.hpp) and for lanes that are threads (on_lanes.hpp), and as .cu for CUDA, where it
+/// runs on the default stream and on one of its own, directly and captured in CUDA graphs.
 
 namespace ballast_test {
 
@@ -185,6 +187,8 @@ template <class... Test>
     run_all(on_pretended{.captures = seed == 2}, "pretended device, seed " + std::to_string(seed));
     device.run_until(device.queued());
   }
+#elif defined(BALLAST_LANES)
+  run_all(on_lanes{}, "lanes");
 #else
   run_all(ballast::gpu::on_host{}, "plain");
   run_all(ballast::gpu::on_thrust{thrust::cpp::par}, "Thrust CPP");

@@ -44,6 +44,7 @@ struct write_zigzag {
   std::int64_t rank;  // rank that holds the tokens
   std::size_t length;
   T* out;
+  std::uint64_t const* first_bad;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
   BALLAST_HD void operator()(row_place const& place, no_input) const {
     if (!place.inside) return;
@@ -52,7 +53,7 @@ struct write_zigzag {
     auto const source = rule.source(holder, static_cast<std::int64_t>(place.at), begin, held);
     if constexpr (!Inverse)
       out[place.at] = static_cast<T>(source);
-    else if (static_cast<std::uint64_t>(source) < length * static_cast<std::uint64_t>(rule.ranks))  // otherwise `cu` is not valid
+    else if (*first_bad == none_bad)  // otherwise two tokens may have one place, or one outside the row
       out[source] = static_cast<T>(place.row * length + place.at);
   }
 };
@@ -68,7 +69,7 @@ template <class T, bool Inverse, class On, class Offset>
   auto const error = on.for_each(sequences + 1, check_zigzag<Offset>{cu, sequences, length * ranks, 2 * ranks, largest<T>, first_bad});
   if (error != error_type{}) return error;
   return visit_rows(on, same_bounds<rank_bounds<Offset>>{{cu, sequences, ranks}}, Inverse ? ranks : 1, length,
-                    write_zigzag<T, Inverse>{rule, rank, length, out});
+                    write_zigzag<T, Inverse>{rule, rank, length, out, first_bad});
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail
