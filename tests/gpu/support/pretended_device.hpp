@@ -204,7 +204,8 @@ struct on_pretended {
   error_type blocks(std::size_t count, unsigned lanes, std::size_t shared_bytes, Body body) const {
     ballast::gpu::detail::require_functor<Body>();
     static_assert(sizeof(Body) <= 4096, "parameters of a kernel have 4 KiB");
-    if (lanes == 0 || lanes > 1024 || lanes % 32 != 0) break_rule("a block has 32 to 1024 lanes, a multiple of 32");
+    if (lanes == 0 || lanes > ballast::gpu::detail::most_lanes_of<Body> || lanes % 32 != 0)
+      break_rule("a block has 32 to 1024 lanes, or its own most, a multiple of 32");
     if (shared_bytes > shared_memory()) break_rule("a block asks for more shared memory than there is");
     return queue([=] {
       auto const words = shared_bytes / 8 + (shared_bytes % 8 != 0);

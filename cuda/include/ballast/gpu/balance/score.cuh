@@ -53,8 +53,8 @@ template <class On>
   if (done == ok) done = sum(room.memory, room.bytes);
   if (done == ok) done = on.for_each(1, detail::balance_check_total{in.costs, in.items, total, first_bad});
   if (done == ok)
-    done = on.blocks(static_cast<std::size_t>(in.candidates), 256, static_cast<std::size_t>(in.sets) * sizeof(std::uint64_t),
-                     detail::balance_score{in, total, out, first_bad});
+    done = on.blocks(static_cast<std::size_t>(in.candidates), detail::balance_score::most_lanes,
+                     static_cast<std::size_t>(in.sets) * sizeof(std::uint64_t), detail::balance_score{in, total, out, first_bad});
   return done;
 }
 

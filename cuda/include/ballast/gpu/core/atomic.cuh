@@ -26,6 +26,19 @@ BALLAST_HD inline void atomic_add(std::uint64_t& target, std::uint64_t value) {
 #endif
 }
 
+/// @brief Adds a value to a word of shared memory, where a device has no 64-bit addition but a loop of compare-and-swap: the low half,
+/// and then its carry with the high half. Only a barrier makes the sum whole. @param target in shared memory
+/// @param value the summand, modulo 2^64
+BALLAST_HD inline void atomic_add_in_block(std::uint64_t& target, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  auto* const halves = reinterpret_cast<unsigned*>(&target);
+  auto const low = static_cast<unsigned>(value), carry = ~::atomicAdd(halves, low) < low ? 1U : 0U;
+  if (auto const high = static_cast<unsigned>(value >> 32) + carry; high != 0) ::atomicAdd(halves + 1, high);
+#else
+  atomic_add(target, value);
+#endif
+}
+
 /// @brief Adds a value. @param target in memory of this backend @param value the summand, modulo 2^32
 BALLAST_HD inline void atomic_add(std::uint32_t& target, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)

@@ -107,7 +107,8 @@ struct on_host {
   }
   /// @brief Runs `body(block, b)` for every b below `count`, each on several lanes with shared memory (host_block.cuh).
   /// @param count number of blocks @param lanes lanes of a block, a multiple of 32 up to 1024 @param shared_bytes shared memory of a block
-  /// @param body the functor @return the error, if any
+  /// @param body the functor; with a constant `most_lanes`, `lanes` are at most so many, and a device gives each of them more registers
+  /// @return the error, if any
   template <class Body>
   error_type blocks(std::size_t count, unsigned lanes, std::size_t shared_bytes, Body body) const {
     detail::require_functor<Body>();

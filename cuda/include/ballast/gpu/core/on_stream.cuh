@@ -76,7 +76,7 @@ class thread_block {
 };
 
 template <class Body>
-__global__ void __launch_bounds__(1024) run_blocks(std::size_t count, Body body) {
+__global__ void __launch_bounds__(most_lanes_of<Body>) run_blocks(std::size_t count, Body body) {
   extern __shared__ unsigned long long ballast_shared[];
   for (std::size_t b = blockIdx.x; b < count; b += gridDim.x) {
     thread_block block(ballast_shared);

@@ -55,6 +55,7 @@ struct balance_kept {
 
 template <class Index>
 struct balance_deal {
+  static constexpr unsigned most_lanes = 256;
   std::int64_t const* costs;
   std::uint64_t all_items;
   std::uint64_t const* offsets;

@@ -32,6 +32,7 @@ struct balance_check_total {
 };
 
 struct balance_score {
+  static constexpr unsigned most_lanes = 256;
   candidate_plans in;
   std::uint64_t const* total_of_all;
   load_figures* out;
@@ -48,7 +49,7 @@ struct balance_score {
       auto const* const set_of = in.set_of + c * in.items;
       for (std::uint64_t i = lane; i < in.items; i += block.lanes()) {
         if (set_of[i] < sets)
-          atomic_add(load[set_of[i]], static_cast<std::uint64_t>(in.costs[i]));
+          atomic_add_in_block(load[set_of[i]], static_cast<std::uint64_t>(in.costs[i]));
         else if (set_of[i] != no_set)
           atomic_min(bad[1], c * in.items + i);
       }

@@ -14,4 +14,11 @@ constexpr void require_functor() noexcept {
                 "a functor or cost is copied to the device byte by byte: give it pointers to memory of the backend, no vectors");
 }
 
+// The most lanes that a block of this body has: its `most_lanes`, or what a device allows. The compiler shares out registers by it.
+template <class Body>
+inline constexpr unsigned most_lanes_of = 1024;
+template <class Body>
+  requires(Body::most_lanes > 0)
+inline constexpr unsigned most_lanes_of<Body> = Body::most_lanes;
+
 }  // namespace ballast::inline v0_2::gpu::detail

@@ -104,6 +104,7 @@ template <class Rows>
 // The block of visit_rows.
 template <class Rows, class Visit>
 struct visit_tile {
+  static constexpr unsigned most_lanes = tile_lanes;
   Rows rows;
   std::size_t length;
   Visit visitor;
@@ -141,6 +142,7 @@ template <class Term>
 // of their prefix sums at the ends of a segment is its sum, so a tile with one segment takes as much work as one with a thousand.
 template <class Rows, class Term>
 struct sum_tile {
+  static constexpr unsigned most_lanes = tile_lanes;
   using input = decltype(std::declval<Term const&>().read(row_place{}));
   using output = typename output_of<Term>::type;
   static constexpr bool writes = !std::is_same_v<output, no_output>;

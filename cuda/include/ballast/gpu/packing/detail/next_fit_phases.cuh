@@ -105,6 +105,7 @@ struct next_fit_view {
 /// Sets leave[i] to the first start after the tile of i on the chain through i. It also finds the first bad length.
 template <class Index>
 struct next_fit_leave {
+  static constexpr unsigned most_lanes = 256;
   next_fit_view tiles;
   Index* leave;
   std::uint64_t* bad;
@@ -199,6 +200,7 @@ struct next_fit_enter_tiles {
 /// in steps of four hops; then every lane finds its own start of the chain, by at most three hops, and marks up to the next.
 template <class Index>
 struct next_fit_mark {
+  static constexpr unsigned most_lanes = 256;
   next_fit_view tiles;
   Index const* entry;
   std::uint8_t* starts;

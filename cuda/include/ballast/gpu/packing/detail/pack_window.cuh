@@ -14,6 +14,7 @@ namespace ballast::inline v0_2::gpu::detail {
 // One window: sorts its samples, then places one after the other; all lanes search for the fullest pack with room.
 template <class Length, class Index>
 struct pack_window {
+  static constexpr unsigned most_lanes = 256;
   length_weight<Length> weight;
   std::size_t count;
   std::size_t window;
