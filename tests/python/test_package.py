@@ -116,6 +116,33 @@ class Packing(unittest.TestCase):
             self.assertAlmostEqual(plan.fill, self.lengths.sum() / 8192 / plan.count)
             self.assertIn("valid", ballast.check(plan, self.lengths))
 
+    def test_samples_without_tokens_are_skipped_and_named(self):
+        zeros, lengths = [0, 17, 599], drawn(600, 4096)
+        lengths[zeros] = 0
+        numbers = np.flatnonzero(lengths)
+        for planner in (ballast.pack, ballast.near_optimal, ballast.padded_batches):
+            plan, bare = planner(lengths, 4096, zero_length="skip"), planner(lengths[numbers], 4096)
+            self.assertEqual([p.tolist() for p in plan.packs], [numbers[p].tolist() for p in bare.packs])
+            self.assertEqual((plan.skipped.tolist(), bare.skipped.tolist()), (zeros, []))
+            self.assertIn("valid", ballast.check(plan, lengths))
+            with self.assertRaisesRegex(ValueError, "lengths has other samples of length 0 than the plan has skipped"):
+                ballast.check(plan, np.where(lengths == lengths[5], 0, lengths))
+            same = planner(lengths[numbers], 4096, zero_length="skip")
+            self.assertEqual(same.hash(), bare.hash())
+        split = ballast.pack([0, 9, 0, 3], 8, oversize="split", zero_length="skip")
+        self.assertEqual(split.pieces, [(1, 8, 1)])
+        self.assertEqual(sorted(split.members.tolist()), [1, 3, 4])
+        self.assertIn("valid", ballast.check(split, [0, 9, 0, 3]))
+        aside = ballast.pack([0, 9, 3], 8, oversize="set_aside", zero_length="skip")
+        self.assertEqual((aside.set_aside.tolist(), aside.members.tolist()), ([1], [2]))
+        self.assertEqual(ballast.pack([0, 0], 8, zero_length="skip").skipped.tolist(), [0, 1])
+        with self.assertRaisesRegex(ValueError, 'zero_length = "drop" is not one of error, skip'):
+            ballast.pack([0], 8, zero_length="drop")
+        for planner in (ballast.pack, partial(ballast.plan_steps, ranks=1, cost=COST), partial(ballast.TrainingRun, ranks=1, cost=COST)):
+            for length, said in ((-3, "= -3 must be positive"), (9, "= 9 exceeds capacity 8")):
+                with self.assertRaisesRegex(ValueError, rf"^lengths\[1\] {said}"):
+                    planner([0, length], capacity=8, zero_length="skip")
+
     def test_padded_batches_hold_rows_times_the_longest(self):
         plan = ballast.padded_batches(self.lengths, 16384, sample_multiple=8, max_items=64)
         self.assertTrue((counts_of(list(plan.packs), 3000) == 1).all())
@@ -130,7 +157,7 @@ class Packing(unittest.TestCase):
         self.assertEqual(list(cut.set_aside), list(np.flatnonzero(self.lengths > 1000)))
         with self.assertRaisesRegex(ValueError, "^pack 0 holds 12, more than its capacity 10$"):
             ballast.check([[0, 1]], [6, 2], 10, padded=True)
-        with self.assertRaisesRegex(ValueError, "a padded row can be rejected, set aside or truncated"):
+        with self.assertRaisesRegex(ValueError, 'oversize = "split" is not one of reject, set_aside, drop, truncate$'):
             ballast.padded_batches([5], 4, oversize="split")
 
     def test_a_search_never_needs_more_packs(self):
@@ -205,9 +232,8 @@ class Arrays(unittest.TestCase):
         for bad, sentence in (
             ([1.0, 2.0], 'lengths holds float64, not integers: if all are whole, pass lengths.astype("int64")'),
             ([True], "lengths holds bool, not integers"),
-            (["a"], "lengths holds str"),
-            ([[1, 2]], "lengths has 2 dimensions: it must have one"),
-            (7, "lengths has 0 dimensions: it must have one"),
+            (np.array(["a"]), "lengths holds str"),
+            (np.array([[1, 2]]), "lengths has 2 dimensions: it must have one"),
             (np.array([2**63], np.uint64), "lengths has entries of 2^63 or more"),
         ):
             with self.assertRaises(ValueError) as caught:
@@ -220,9 +246,46 @@ class Arrays(unittest.TestCase):
         self.assertEqual(str(caught.exception), "lengths[1] = 9000 exceeds capacity 8192 (see oversize policy)")
         with self.assertRaises(ValueError) as caught:
             ballast.pack([5, 0], 8192)
-        self.assertEqual(str(caught.exception), "lengths[1] = 0 must be positive")
-        with self.assertRaisesRegex(ValueError, 'oversize = "cut" is not one of reject, set_aside'):
-            ballast.pack([5], 8, oversize="cut")
+        self.assertEqual(
+            str(caught.exception),
+            'lengths[1] = 0 has no tokens to train on (1 such sample): zero_length="skip" leaves such samples out, and names them',
+        )
+
+    def test_what_a_planner_does_not_take_is_not_listed(self):
+        run = partial(ballast.TrainingRun, [5], capacity=8, ranks=1, cost=COST)
+        for planner, allowed in (
+            (partial(ballast.pack, [5], 8), "reject, set_aside, drop, truncate, split, alone"),
+            (partial(ballast.padded_batches, [5], 8), "reject, set_aside, drop, truncate"),
+            (run, "reject, set_aside, drop, truncate, split"),
+            (partial(ballast.levels, [5], [(8, 1)], gpus=1, cost=COST), "reject, set_aside, drop, truncate, split"),
+        ):
+            with self.assertRaises(ValueError) as caught:
+                planner(oversize="cut")
+            self.assertEqual(str(caught.exception), f'oversize = "cut" is not one of {allowed}')
+        for planner in (partial(ballast.padded_batches, [5], 8), run):
+            with self.assertRaisesRegex(ValueError, 'oversize = "alone" is not one of'):
+                planner(oversize="alone")
+        for planner in (partial(ballast.plan_steps, ranks=1), ballast.micro_batches):
+            with self.assertRaisesRegex(ValueError, r"^lengths\[1\] = 9 exceeds capacity 8: .* takes no longer samples; ballast"):
+                planner([5, 9], capacity=8, cost=COST)
+        self.assertEqual(ballast.pack([9, 2, 12], 8, oversize="drop").set_aside.tolist(), [0, 2])
+        self.assertEqual(
+            ballast.TrainingRun([9, 2], capacity=8, ranks=1, cost=COST, oversize="drop").set_aside.tolist(), [0]
+        )
+
+    def test_what_holds_no_lengths_is_pointed_to_where_they_are_made(self):
+        rows = [[1, 2, 3], [4]]
+        run = partial(ballast.TrainingRun, ranks=1, cost=COST)
+        for given in (rows, [[1], [2]], tuple(rows), iter(rows), (n for n in (3, 4)), {3, 4}, {"a": 3}, 7, "abc", ["a"],
+                      [{"input_ids": [1]}], [3, [4, 5]], Numbered(rows), [np.ones(3), np.ones(2)]):  # fmt: skip
+            for planner in (ballast.pack, run, partial(ballast.plan_steps, ranks=1, cost=COST), ballast.micro_batches):
+                with self.assertRaises(ValueError) as caught:
+                    planner(given, capacity=8)
+                self.assertRegex(str(caught.exception), "^lengths is of type .*ballast.lengths.from_dataset")
+                self.assertNotIn("\n", str(caught.exception))
+        for given in ([3, 4], (3, 4), range(3, 5), np.array([3, 4]), [np.int32(3), 4], memoryview(np.array([3, 4]))):
+            self.assertEqual(ballast.pack(given, 8).count, 1)
+        self.assertEqual(ballast.pack([], 8).count, 0)
 
     def test_results_are_views_and_outlive_their_plan(self):
         plan = ballast.pack(drawn(500, 4096), 4096)
@@ -656,6 +719,27 @@ class Steps(unittest.TestCase):
         self.assertIn("valid", ballast.check(plan, lengths, together=keys))
 
 
+    def test_samples_without_tokens_are_in_no_step(self):
+        lengths, zeros = drawn(400, 4096), [3, 100, 399]
+        lengths[zeros] = 0
+        numbers = np.flatnonzero(lengths)
+        costs, pairs = lengths * lengths + (lengths == 0) * 7, np.arange(400) // 2
+        plan = partial(ballast.plan_steps, capacity=8192, ranks=3, left_over="drop")
+        for of_each in ({"cost": COST}, {"costs": costs}, {"cost": COST, "together": pairs, "apart": pairs % 2}):
+            kept = {name: value if name == "cost" else value[numbers] for name, value in of_each.items()}
+            made, bare = plan(lengths, zero_length="skip", **of_each), plan(lengths[numbers], **kept)
+            self.assertEqual([p.tolist() for p in made.packs], [numbers[p].tolist() for p in bare.packs])
+            self.assertEqual(made.dropped.tolist(), numbers[bare.dropped].tolist())
+            self.assertEqual((made.skipped.tolist(), made.slowest), (zeros, bare.slowest))
+            self.assertIn("valid", ballast.check(made, lengths, together=of_each.get("together")))
+        shared = ballast.plan_steps([0, 16, 9, 0, 8, 8], capacity=8, ranks=2, cost=COST, most_ranks_shared=2, zero_length="skip")
+        self.assertEqual(sorted(sample for sample, *_ in shared.shared), [1, 2, 4, 5])
+        self.assertEqual(set(shared.members.tolist()), {1, 2, 4, 5})
+        for name in ("costs", "together"):
+            with self.assertRaisesRegex(ValueError, f"{name} has 397 entries for 400 lengths"):
+                plan(lengths, zero_length="skip", cost=None if name == "costs" else COST, **{name: pairs[numbers]})
+
+
 class MicroBatches(unittest.TestCase):
     def test_micro_batches(self):
         lengths = drawn(60, 8192)
@@ -805,6 +889,31 @@ class Run(unittest.TestCase):
         self.assertLess(self.lengths[first].mean(), self.lengths.mean())
         with self.assertRaises(ValueError):
             ballast.TrainingRun(self.lengths, order="sideways", **self.arguments)
+
+
+    def test_samples_without_tokens_are_in_no_step_of_any_epoch(self):
+        lengths, zeros = self.lengths.copy(), [0, 40, 299]
+        lengths[zeros] = 0
+        numbers = np.flatnonzero(lengths)
+        run = ballast.TrainingRun(lengths, zero_length="skip", **self.arguments)
+        bare = ballast.TrainingRun(lengths[numbers], **self.arguments)
+        self.assertEqual(run.skipped.tolist(), zeros)
+        first = [run.next(), bare.next(), run.state()]
+        for twin in (run, copy.copy(run), pickle.loads(pickle.dumps(run))):
+            self.assertEqual([p.tolist() for p in twin.packs_of(1)], [numbers[p].tolist() for p in bare.packs_of(1)])
+            self.assertEqual(twin.skipped.tolist(), zeros)
+        seen = np.concatenate([p for r in range(4) for p in run.packs_of(r)])
+        again = ballast.TrainingRun(lengths, zero_length="skip", **{**self.arguments, "epochs": 1})
+        again.next()
+        again.resume(again.state(), ranks=3)
+        rest = [p for _ in again for r in range(3) for p in again.packs_of(r)]
+        self.assertEqual(counts_of([seen, *rest], 300).tolist(), (lengths > 0).astype(int).tolist())
+        split = ballast.TrainingRun(np.append(lengths, 9000), oversize="split", zero_length="skip", **self.arguments)
+        self.assertEqual(split.pieces, [(300, 4096, 4096), (300, 8192, 808)])
+        members = np.concatenate([p for _ in split if split.epoch == 0 for r in range(4) for p in split.packs_of(r)])
+        self.assertEqual(sorted(members), sorted([*numbers, 300, 301, 302]))
+        with self.assertRaisesRegex(ValueError, "zero_length is not for a run in levels"):
+            ballast.TrainingRun([8, 0], levels=[(8, 1)], ranks=1, cost=COST, zero_length="skip")
 
 
 class Streams(unittest.TestCase):
@@ -968,6 +1077,138 @@ class Rows(unittest.TestCase):
         row = ballast.token_weights(weights, labels, cu, shifted=True)
         np.testing.assert_allclose(row, [0.5, 0.5, 0, 0.25, 0.25, 0.25, 0.25, 0])
         self.assertIn("hf", ballast.loss_presets())
+
+
+class Numbered:
+    """Rows by number, as a data set of PyTorch has them."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
+class Words:
+    """A tokenizer of words with a chat template, in the form that transformers has."""
+
+    eos_token = "<eos>"
+
+    def __call__(self, text, add_special_tokens=True, **_):
+        return {"input_ids": [[0] * (len(one.replace("<", " <").split()) + add_special_tokens) for one in text]}
+
+    def apply_chat_template(self, turns, tokenize, tools=None, prefix=""):
+        words = [f"<{turn['role']}> {self.content(turn['content'])} <end>" for turn in turns]
+        return " ".join([prefix, *(f"<tool> {tool}" for tool in tools or []), *words])
+
+    def content(self, parts):
+        return parts if isinstance(parts, str) else " ".join(part.get("text", "<image>") for part in parts)
+
+
+class Pictures(Words):
+    """A processor that puts a token for each 16 pixels in the place of an image, and `beside` others around them."""
+
+    image_token, beside, untrue = "<image>", 0, 0
+
+    def __init__(self):
+        self.tokenizer = Words()
+
+    def __call__(self, text, images, add_special_tokens=True):
+        (ids,) = super().__call__(text, add_special_tokens)["input_ids"]
+        tokens = [len(image) * len(image[0]) // 16 + self.beside - 1 + self.untrue * len(image) for image in images[0]]
+        return {"input_ids": [ids + [0] * sum(tokens)]}
+
+    def _get_num_multimodal_tokens(self, image_sizes):
+        return {"num_image_tokens": [high * wide // 16 for high, wide in image_sizes]}
+
+
+class RowsOfDataSets(unittest.TestCase):
+    talk = [{"role": "user", "content": "how are you"}, {"role": "assistant", "content": "well"}]  # 8 tokens
+
+    def counted(self, rows, *args, **more):
+        return ballast.lengths.from_dataset(rows, *args, **more).tolist()
+
+    def test_rows_of_tokens(self):
+        rows = [[1, 2, 3], [], [4, 5]]
+        mappings = [{"input_ids": row, "label": 1} for row in rows]
+        for given in (rows, iter(rows), Numbered(rows), [np.array(row) for row in rows], mappings, Numbered(mappings),
+                      ({"length": len(row)} for row in rows), [3, 0, 2]):  # fmt: skip
+            self.assertEqual(self.counted(given), [3, 0, 2])
+        self.assertEqual(self.counted(mappings, "label"), [1, 1, 1])
+        self.assertEqual(self.counted(mappings, ("input_ids", "label")), [4, 1, 3])
+        self.assertEqual((self.counted([]), self.counted(iter(()))), ([], []))
+
+    def test_texts_and_conversations(self):
+        words = Words()
+        sharegpt = [{"from": "human", "value": "how are you"}, {"from": "gpt", "value": "well"}]
+        for rows, column, counts in (
+            ([{"text": "a b"}, {"text": "a"}], None, [3, 2]),  # with the special token
+            ([{"text": "a b", "note": "a b c"}], "note", [4]),
+            ([{"prompt": "a b ", "completion": "c"}], None, [4]),
+            ([{"messages": self.talk}, {"messages": self.talk[:1]}], None, [8, 5]),
+            ([{"conversations": sharegpt}], None, [8]),
+            ([{"dialogue": sharegpt}], "dialogue", [8]),
+            ([{"prompt": self.talk[:1], "completion": self.talk[1:]}], None, [8]),
+            ([{"messages": self.talk, "tools": ["add"]}], None, [10]),
+            ([{"messages": self.talk, "tools": '["add", "sub"]'}], None, [12]),
+            ([{"messages": self.talk, "chat_template_kwargs": {"prefix": "a b"}}], None, [10]),
+        ):
+            self.assertEqual(self.counted(rows, column, tokenizer=words), counts)
+            self.assertEqual(self.counted(Numbered(rows * 700), column, tokenizer=words), counts * 700)
+        self.assertEqual(self.counted([{"text": "a"}, {"text": "a <eos>"}], tokenizer=words, add_eos=True), [3, 3])
+        self.assertEqual(self.counted([{"messages": self.talk}], tokenizer=words, template={"prefix": "a"}), [9])
+
+    def test_images_count_by_their_sizes(self):
+        sizes = [(8, 8), (16, 8), (12, 12)]
+        image = [np.zeros((*size, 3), np.uint8) for size in sizes]
+        placed = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "what is it"}]}]
+        for beside in (0, 2):
+            words = Pictures()
+            words.beside = beside
+            rows = [
+                {"messages": self.talk, "images": [], "text": "a"},
+                {"messages": self.talk, "images": image[:1], "text": "<image> a"},
+                {"messages": self.talk, "images": image[1:], "text": "<image> <image>"},
+                {"messages": placed, "images": image[:1], "text": "a<image>"},
+            ]
+            own = [sum(size[0] * size[1] // 16 + beside for size in chosen) for chosen in ([], sizes[:1], sizes[1:], sizes[:1])]
+            self.assertEqual(self.counted(rows, tokenizer=words), [8 + own[0], 8 + own[1], 8 + own[2], 5 + own[3]])
+            self.assertEqual(self.counted(rows, "text", tokenizer=words), [1 + own[0], 1 + own[1], own[2], 1 + own[3]])
+            one = [{"messages": self.talk, "image": image[2]}]
+            self.assertEqual(self.counted(one, tokenizer=words), [8 + 9 + beside])
+            self.assertEqual(self.counted(one, tokenizer=words, images=False), [8])
+        words.untrue = 1  # it makes other tokens than it says
+        with self.assertRaisesRegex(ValueError, "^row 2 has 57 tokens by Pictures, and 45 by the sizes of its images: "):
+            self.counted(rows, tokenizer=words)
+
+    def test_what_is_wrong_is_said_in_one_sentence(self):
+        text, words, image = [{"text": "a"}], Pictures(), np.zeros((8, 8, 3))
+        for rows, sentence, more in (
+            (text, "the column 'text' holds texts: give tokenizer=", {}),
+            ([{"messages": self.talk}], "the column 'messages' holds conversations: give tokenizer=", {}),
+            ([{"messages": []}, {"messages": self.talk}], "the column 'messages' holds conversations", {"column": "messages"}),
+            ([*text, {"note": "a"}], "row 1 has null in 'text'", {"tokenizer": words}),
+            (["a b"], "row 0 holds a text: give tokenizer=", {}),
+            (text, "there is no column 'note': the columns are text", {"column": "note"}),
+            ([{"note": 3}], "none of the columns is known to hold lengths, tokens or texts: note; name one", {}),
+            (text, "tokenizer is a str: give a tokenizer or processor", {"tokenizer": "gpt2"}),
+            (text, "there is no column 'shown': the columns are text", {"tokenizer": words, "images": "shown"}),
+            ([{"text": "a", "image": image}], "row 0 has 1 images, and 0 places", {"tokenizer": words}),
+            ([{"text": "a", "image": 3}], "does not say how many tokens the images in 'image' have", {"tokenizer": Words()}),
+            ([*text, {"text": None}], "row 1 has null in 'text'", {"tokenizer": words}),
+            ([*text, {"text": self.talk}], "row 1 has a list in 'text', unlike other rows", {"tokenizer": words}),
+            ({"train": text, "test": text}, r"this is a mapping of 'train', 'test': .* as in dataset\['train'\]", {}),
+            ({3, 4}, "a set has no rows in an order", {}),
+            ([3, None], "row 1 is of type NoneType", {}),
+        ):
+            with self.assertRaisesRegex(ValueError, sentence):
+                self.counted(rows, **more)
+        words.tokenizer.eos_token = None
+        with self.assertRaisesRegex(ValueError, "add_eos is True, but the tokenizer has no end"):
+            self.counted(text, tokenizer=words, add_eos=True)
 
 
 class Lengths(unittest.TestCase):

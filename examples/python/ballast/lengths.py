@@ -3,7 +3,8 @@
 
     lengths = ballast.lengths.from_idx("corpus.idx")
     lengths = ballast.lengths.from_parquet("train.parquet", "input_ids")
-    lengths = ballast.lengths.from_dataset(dataset, "input_ids")
+    lengths = ballast.lengths.from_dataset(dataset)  # input_ids or length
+    lengths = ballast.lengths.from_dataset(dataset, tokenizer=tokenizer)  # conversations, texts, images
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ._data_sets import array_of as array_of
+from ._data_sets import from_dataset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,10 +94,3 @@ def from_parquet(path: str | os.PathLike[str], column: str) -> NDArray[Any]:
         parts.append(from_arrow(batch.column(0), first))
         first += batch.num_rows
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
-
-
-def from_dataset(dataset: Any, column: str = "input_ids") -> NDArray[Any]:
-    """The length of each row of a `datasets.Dataset`, in its order: after shuffle, select and filter too."""
-    counts = from_arrow(dataset.data.column(column))
-    indices = getattr(dataset, "_indices", None)
-    return counts if indices is None else counts[indices.column(0).to_numpy()]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._ballast import make_run, share_packs
+from ._data_sets import array_of
 from ._levels import How, LevelRun, Setting
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ WITHOUT_LEVELS: dict[str, Any] = {
     "stages": 1,
     "equal_micro_batches": True,
     "time_for_randomness": None,
+    "zero_length": "error",
 }
 
 
@@ -79,21 +81,23 @@ class TrainingRun:
         curriculum: str = "hbp",
         device: str = "h100",
         time_for_randomness: int | None = None,
+        zero_length: str = "error",
     ) -> None:
         """Plans the first epoch.
 
         `cost` has no default; `costs`, in its place, are integers, one for each sample. `steps_per_epoch` gives every
         epoch that many steps, and carries the rest of a pass over; 0 gives it as many as its plan has. `tokens_per_step` sets `micro_batches` from the number of ranks. `oversize`
-        is "reject", "set_aside", "truncate" or "split"; with "split", index n + j, for n samples, is `pieces[j]`.
+        is "reject", "set_aside" (or "drop"), "truncate" or "split"; with "split", index n + j, for n samples, is `pieces[j]`.
         `order` is None, "random", "ascending", "ascending_buckets" or "shuffled_buckets", by the `key` of a step,
-        "mean_length", "longest" or "cost". The other options are those of `plan_steps`.
+        "mean_length", "longest" or "cost". `zero_length` says what happens to samples without tokens: "error", or "skip",
+        which names them in `skipped`. The other options are those of `plan_steps`.
 
         `levels` plans as `ballast.levels` does: "auto" or "hbp", with packs of up to `capacity` tokens, or tuples of the
         tokens of a pack, the ranks that share it, and perhaps recomputed layers. `curriculum` orders the steps of an
         epoch (the warm-up of "hbp" comes once), `device` is that whose times are modelled, and of the other options
         `ranks`, `micro_batches`, `epochs`, `cost`, `seed` and `oversize` remain.
         """
-        self._lengths = np.asarray(lengths)
+        self._lengths = array_of(lengths)
         self._tokens: NDArray[np.int64] | None = None
         self._options: dict[str, Any] = {
             "capacity": capacity,
@@ -105,7 +109,7 @@ class TrainingRun:
             "seed": seed,
             "steps_per_epoch": steps_per_epoch,
             "tokens_per_step": tokens_per_step,
-            "oversize": oversize,
+            "oversize": "set_aside" if oversize == "drop" else oversize,
             "order": order or "",
             "key": key,
             "buckets": buckets,
@@ -117,6 +121,7 @@ class TrainingRun:
             "curriculum": curriculum,
             "device": device,
             "time_for_randomness": time_for_randomness,
+            "zero_length": zero_length,
         }
         self._epoch = 0
         self._run = self._made(self._options)
@@ -188,6 +193,11 @@ class TrainingRun:
     def set_aside(self) -> NDArray[np.uint32]:
         """With oversize="set_aside", the samples that are longer than the capacity."""
         return self._run.set_aside()
+
+    @property
+    def skipped(self) -> NDArray[np.uint32]:
+        """With zero_length="skip", the samples without tokens."""
+        return np.flatnonzero(self._lengths == 0).astype(np.uint32)
 
     @property
     def dropped(self) -> NDArray[np.uint32]:

@@ -135,7 +135,7 @@ level_steps levels_for(array_like const& lengths, level_argument const& levels, 
     for (auto const& c : ballast_cli::curricula) sentence += (&c == ballast_cli::curricula ? " " : ", ") + std::string(c.word);
     return sentence;
   });
-  auto const policy = value_named(oversize_words, oversize, "oversize");
+  auto const policy = value_named(oversize_words, oversize, "oversize", of_steps);
   ballast_cli::level_choice choice;
   if (nb::isinstance<nb::str>(levels)) {
     auto const rule = nb::cast<std::string>(levels);

@@ -12,6 +12,7 @@
 #include "costs.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "planned_lengths.hpp"
 #include "planners.hpp"
 #include "words.hpp"
 
@@ -47,6 +48,7 @@ nb::typed<nb::list, view_of<std::uint32_t>> micro_batch_list(array_like const& l
                                                              optional_array const& apart, bool equal_counts, std::string const& order,
                                                              cost_argument const& cost, optional_array const& costs) {
   integers const given(lengths, "lengths");
+  require_within(given, capacity, "micro_batches");
   ballast::require(exactly != 0U, [] { return "exactly = 0 must be positive, or None for as few as are found"; });
   auto const plan = split(given, cost_of(cost, costs, given, capacity), keys_of(together, "together"), keys_of(apart, "apart"),
                           {capacity, exactly.value_or(0), at_least, multiple, equal_counts, value_named(order_words, order, "order")});

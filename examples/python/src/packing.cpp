@@ -19,6 +19,7 @@
 #include "binders.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "planned_lengths.hpp"
 #include "plans.hpp"
 #include "words.hpp"
 
@@ -32,7 +33,7 @@ struct request {
   enum { fast, searched, near_optimal } how = fast;
 };
 
-packing_plan run(integers const& lengths, request const& r) {
+packing_plan run(integer_view const& lengths, request const& r) {
   if (r.how == request::fast) return {without_gil([&] { return pack(lengths, r.options); }), r.options};
   auto const searched = [&](std::stop_token stop) {
     auto limits = r.limits;
@@ -42,7 +43,7 @@ packing_plan run(integers const& lengths, request const& r) {
   return {interruptible(searched), r.options};
 }
 
-packing_plan checked(packing_plan&& made) {
+packing_plan checked(packing_plan&& made, planned_lengths const& lengths) {
   ballast::require(made.plan.status == ballast::status::feasible, [&] {
     auto const& count = made.plan.count;
     return "pack_count = " + std::to_string(count.value) + " packs were not found: " +
@@ -50,19 +51,21 @@ packing_plan checked(packing_plan&& made) {
                                                             : "a search may find them, as ballast.near_optimal has") +
            "; the lower bound is " + std::to_string(count.lower_bound);
   });
+  made.numbers = lengths.numbers();
+  renumber(made.plan, made.numbers);
   return std::move(made);
 }
 
 ballast::packing_options options_of(std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
                                     std::int64_t sample_multiple, std::uint64_t max_items, std::uint64_t count_multiple,
-                                    std::uint64_t count) {
+                                    std::uint64_t count, std::size_t policies = std::size(oversize_words)) {
   return {.capacity = capacity,
           .max_samples = max_items,
           .sample_multiple = sample_multiple,
           .pack_multiple = pack_multiple,
           .pack_count_multiple = count_multiple,
           .pack_count = count,
-          .oversize = value_named(oversize_words, oversize, "oversize")};
+          .oversize = value_named(oversize_words, oversize, "oversize", policies)};
 }
 
 ballast::search_limits limits_of(std::uint64_t work, double gap, double seconds) {
@@ -90,6 +93,9 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "set_aside", [](nb::handle self) { return view(nb::cast<packing_plan const&>(self).plan.set_aside, self); },
           "Samples longer than the capacity that the policy left out, ascending.")
+      .def_prop_ro(
+          "skipped", [](nb::handle self) { return view(nb::cast<packing_plan const&>(self).numbers.skipped, self); },
+          "Samples without tokens, which zero_length=\"skip\" leaves out, ascending.")
       .def_prop_ro("pieces", &pieces_of, nb::sig("def pieces(self) -> list[tuple[int, int, int]]"),
                    "Second and later pieces of split samples: (sample, first token, tokens).")
       .def_prop_ro(
@@ -119,8 +125,10 @@ void bind_plan(nb::module_& m) {
 }
 
 char const* const options_text =
-    "\n\n`oversize` says what happens to a sample longer than `capacity`: \"reject\" raises ValueError, \"set_aside\", \"truncate\",\n"
-    "\"split\", \"alone\". Each sample takes up its length rounded up to `sample_multiple`; the total of a pack, rounded up to\n"
+    "\n\n`oversize` says what happens to a sample longer than `capacity`: \"reject\" raises ValueError, \"set_aside\" (or \"drop\")\n"
+    "leaves it out and names it, \"truncate\", \"split\", \"alone\"; `zero_length` what happens to one without tokens: \"error\", or\n"
+    "\"skip\", which names it in `skipped`. Each sample takes up its length rounded up to `sample_multiple`; the total of a pack, rounded "
+    "up to\n"
     "`pack_multiple`, fits the capacity. A pack has at most `max_items` samples. The number of packs is a multiple of\n"
     "`pack_count_multiple`, and exactly `pack_count` if that is not 0.";
 
@@ -135,13 +143,15 @@ void bind_packing(nb::module_& m) {
       "pack",
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
          std::int64_t sample_multiple, std::optional<std::uint64_t> max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
-         bool search) {
+         bool search, std::string const& zero_length) {
+        planned_lengths const given(lengths, zero_length);
         auto const options =
             options_of(capacity, oversize, pack_multiple, sample_multiple, max_items.value_or(0), pack_count_multiple, pack_count);
-        return checked(run(integers(lengths, "lengths"), {options, {}, search ? request::searched : request::fast}));
+        return checked(given.plan([&] { return run(given, {options, {}, search ? request::searched : request::fast}); }), given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
-      "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "search"_a = false, text.c_str());
+      "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "search"_a = false, "zero_length"_a = "error",
+      text.c_str());
   static std::string const long_text =
       std::string("Packs samples into as few packs as a search finds, usually the fewest or one or two more.") + options_text +
       "\n\nThe search ends when the plan is proven optimal or within `gap`, after `work` operations of about a nanosecond, or after\n"
@@ -150,25 +160,30 @@ void bind_packing(nb::module_& m) {
       "near_optimal",
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
          std::int64_t sample_multiple, std::optional<std::uint64_t> max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
-         std::uint64_t work, double gap, double seconds) {
+         std::uint64_t work, double gap, double seconds, std::string const& zero_length) {
+        planned_lengths const given(lengths, zero_length);
         auto const options =
             options_of(capacity, oversize, pack_multiple, sample_multiple, max_items.value_or(0), pack_count_multiple, pack_count);
-        return checked(run(integers(lengths, "lengths"), {options, limits_of(work, gap, seconds), request::near_optimal}));
+        return checked(given.plan([&] { return run(given, {options, limits_of(work, gap, seconds), request::near_optimal}); }), given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
       "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "work"_a = 1'000'000'000, "gap"_a = 0.0,
-      "seconds"_a = 0.0, long_text.c_str());
+      "seconds"_a = 0.0, "zero_length"_a = "error", long_text.c_str());
   m.def(
       "padded_batches",
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t sample_multiple,
-         std::optional<std::uint64_t> max_items) {
-        integers const given(lengths, "lengths");
-        auto const options = options_of(capacity, oversize, 1, sample_multiple, max_items.value_or(0), 1, 0);
-        return packing_plan{without_gil([&] { return ballast::padded_batches(given.range(), options); }), options, true};
+         std::optional<std::uint64_t> max_items, std::string const& zero_length) {
+        planned_lengths const given(lengths, zero_length);
+        auto const options = options_of(capacity, oversize, 1, sample_multiple, max_items.value_or(0), 1, 0, of_padded_rows);
+        return checked(
+            {given.plan([&] { return without_gil([&] { return ballast::padded_batches(given.range(), options); }); }), options, true},
+            given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "sample_multiple"_a = 1, "max_items"_a = nb::none(),
+      "zero_length"_a = "error",
       "The fewest batches in which rows times the longest row is at most `capacity`: `max_tokens` batches, whose rows are padded to the\n"
-      "longest. `oversize` is \"reject\", \"set_aside\" or \"truncate\". `fill` counts the tokens of samples, without padding.");
+      "longest. `oversize` is \"reject\", \"set_aside\" (or \"drop\") or \"truncate\", `zero_length` is that of ballast.pack. `fill` "
+      "counts the tokens of samples, without padding.");
   m.def(
       "lower_bound",
       [](array_like const& lengths, std::int64_t capacity, std::optional<std::uint64_t> max_items) {

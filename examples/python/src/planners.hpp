@@ -18,6 +18,7 @@
 
 #include "any_cost.hpp"
 #include "integer_view.hpp"
+#include "sample_numbers.hpp"
 
 // The planners that take long to compile, for the types of Python alone. One source compiles them, because they share most of their parts;
 // it reads no header of Python, so a compiler cache keeps it.
@@ -55,6 +56,7 @@ class planned_run {
     std::uint64_t step = 0, epoch = 0;
   };
   virtual ~planned_run() = default;
+  std::shared_ptr<sample_numbers const> samples;  ///< of the samples that the functions below return
   [[nodiscard]] virtual std::uint64_t steps() const = 0;
   [[nodiscard]] virtual std::uint64_t step() const = 0;
   [[nodiscard]] virtual bool done() const = 0;

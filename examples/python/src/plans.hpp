@@ -4,6 +4,7 @@
 
 #include "costs.hpp"
 #include "planners.hpp"
+#include "sample_numbers.hpp"
 
 // Plans as Python holds them: with what they were made for, so that they can be checked.
 
@@ -13,6 +14,7 @@ struct packing_plan {
   ballast::packing<> plan;
   ballast::packing_options options;
   bool padded = false;  ///< whether rows are padded to the longest of their pack
+  sample_numbers numbers{};
 };
 
 struct step_plan {
@@ -20,6 +22,7 @@ struct step_plan {
   ballast::batching_options options;
   any_cost cost;
   std::uint32_t share_overhead = 0;
+  sample_numbers numbers{};
 };
 
 }  // namespace ballast_python

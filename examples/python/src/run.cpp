@@ -19,6 +19,7 @@
 #include "costs.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "planned_lengths.hpp"
 #include "planners.hpp"
 #include "words.hpp"
 
@@ -31,10 +32,10 @@ std::unique_ptr<planned_run> run_of(array_like const& lengths, std::int64_t capa
                                     std::uint64_t steps_per_epoch, std::int64_t tokens_per_step, std::string const& oversize,
                                     std::string const& order, std::string const& key, std::uint64_t buckets, std::string const& left_over,
                                     std::string const& synchronisation, std::uint64_t stages, bool equal_micro_batches,
-                                    std::optional<std::uint32_t> time_for_randomness) {
-  integers const given(lengths, "lengths");
-  auto work = cost_of(cost, costs, given, capacity);
-  auto const policy = value_named(oversize_words, oversize, "oversize");
+                                    std::optional<std::uint32_t> time_for_randomness, std::string const& zero_length) {
+  planned_lengths const given(lengths, zero_length);
+  auto work = given.cost(cost, costs, capacity);
+  auto const policy = value_named(oversize_words, oversize, "oversize", of_steps);
   auto const cuts = policy == ballast::oversize::split || policy == ballast::oversize::truncate;
   ballast::require(costs.is_none() || !cuts,
                    [&] { return "oversize = " + oversize + " cuts samples, whose costs= are those of whole ones: give cost="; });
@@ -55,13 +56,20 @@ std::unique_ptr<planned_run> run_of(array_like const& lengths, std::int64_t capa
                       .key = key,
                       .buckets = buckets};
   price_micro_batches(request.steps, work, given);
-  return interruptible([&](std::stop_token const& stop) { return make_run(given, request, work, stop); });
+  auto run = given.plan([&] { return interruptible([&](std::stop_token const& stop) { return make_run(given, request, work, stop); }); });
+  run->samples = std::make_shared<sample_numbers const>(given.numbers());
+  return run;
+}
+
+auto named(planned_run const& run, std::vector<std::uint32_t> samples) {
+  for (auto& s : samples) s = (*run.samples)(s);
+  return array_of(std::move(samples));
 }
 
 std::vector<std::tuple<std::uint64_t, std::int64_t, std::int64_t>> pieces_of(planned_run const& run) {
   std::vector<std::tuple<std::uint64_t, std::int64_t, std::int64_t>> out;
   out.reserve(run.pieces().size());
-  for (auto const& p : run.pieces()) out.emplace_back(p.sample, p.offset, p.length);
+  for (auto const& p : run.pieces()) out.emplace_back((*run.samples)(static_cast<std::uint32_t>(p.sample)), p.offset, p.length);
   return out;
 }
 
@@ -82,8 +90,13 @@ void bind_run(nb::module_& m) {
           },
           "Hands out the next step: its number and that of its epoch.")
       .def(
-          "packs_of", [](planned_run const& run, std::uint64_t rank) { return list_of(run.packs_of(rank)); }, "rank"_a,
-          "The micro-batches of a rank in the current step.")
+          "packs_of",
+          [](planned_run const& run, std::uint64_t rank) {
+            auto packs = run.packs_of(rank);
+            for (auto& s : packs.members) s = (*run.samples)(s);
+            return list_of(std::move(packs));
+          },
+          "rank"_a, "The micro-batches of a rank in the current step.")
       .def("words", &planned_run::words, "The state.")
       .def(
           "resume", [](planned_run& run, std::vector<std::uint64_t> const& words) { without_gil([&] { return run.resume(words), 0; }); },
@@ -106,11 +119,11 @@ void bind_run(nb::module_& m) {
       .def("micro_batches", &planned_run::micro_batches, "Places of a rank in a step.")
       .def("pieces", &pieces_of, "Second and later pieces of split samples.")
       .def(
-          "set_aside", [](planned_run const& run) { return array_of(std::vector(run.set_aside())); }, "Samples left out.")
-      .def("dropped", [](planned_run const& run) { return array_of(std::vector(run.dropped())); }, "Samples in no step of the pass.");
+          "set_aside", [](planned_run const& run) { return named(run, run.set_aside()); }, "Samples left out.")
+      .def("dropped", [](planned_run const& run) { return named(run, run.dropped()); }, "Samples in no step of the pass.");
   m.def("make_run", &run_of, "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a, "epochs"_a, "cost"_a.none(),
         "costs"_a.none(), "seed"_a, "steps_per_epoch"_a, "tokens_per_step"_a, "oversize"_a, "order"_a, "key"_a, "buckets"_a, "left_over"_a,
-        "synchronisation"_a, "stages"_a, "equal_micro_batches"_a, "time_for_randomness"_a.none(),
+        "synchronisation"_a, "stages"_a, "equal_micro_batches"_a, "time_for_randomness"_a.none(), "zero_length"_a,
         "Makes what ballast.TrainingRun is made of.");
 }
 

@@ -12,6 +12,7 @@
 #include "costs.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "planned_lengths.hpp"
 #include "plans.hpp"
 #include "words.hpp"
 
@@ -91,6 +92,9 @@ void bind_plan(nb::module_& m) {
           "dropped", [](nb::handle self) { return view(nb::cast<step_plan const&>(self).plan.dropped, self); },
           "Samples in no step, ascending.")
       .def_prop_ro(
+          "skipped", [](nb::handle self) { return view(nb::cast<step_plan const&>(self).numbers.skipped, self); },
+          "Samples without tokens, which zero_length=\"skip\" leaves out, ascending.")
+      .def_prop_ro(
           "repeated", [](nb::handle self) { return view(nb::cast<step_plan const&>(self).plan.repeated, self); },
           "Samples that are trained on again, once for each repetition.")
       .def_prop_ro("shared", &shared_of, nb::sig("def shared(self) -> list[tuple[int, int, int, int]]"),
@@ -116,10 +120,11 @@ void bind_steps(nb::module_& m) {
          std::string const& synchronisation, std::uint64_t stages, bool equal_micro_batches,
          std::optional<std::int64_t> cost_per_micro_batch, std::int64_t cost_per_step, std::uint32_t least_fill,
          std::optional<std::uint32_t> time_for_randomness, optional_array const& together, optional_array const& apart,
-         std::uint64_t most_ranks_shared, std::uint32_t share_overhead, std::size_t threads) {
-        integers const given(lengths, "lengths");
-        auto work = cost_of(cost, costs, given, capacity);
-        auto const same = keys_of(together, "together"), other = keys_of(apart, "apart");
+         std::uint64_t most_ranks_shared, std::uint32_t share_overhead, std::size_t threads, std::string const& zero_length) {
+        planned_lengths const given(lengths, zero_length);
+        if (most_ranks_shared == 1) require_within(given.given(), capacity, "plan_steps");
+        auto work = given.cost(cost, costs, capacity);
+        auto const same = given.keys(together, "together"), other = given.keys(apart, "apart");
         ballast::batching_options options{.capacity = capacity,
                                           .ranks = ranks,
                                           .micro_batches = micro_batches,
@@ -136,15 +141,17 @@ void bind_steps(nb::module_& m) {
         if (!cost_per_micro_batch) price_micro_batches(options, work, given);
         ballast::step_constraints const constraints{
             .together = same, .apart = other, .most_ranks_shared = most_ranks_shared, .share_overhead = share_overhead};
-        auto plan =
-            interruptible([&](std::stop_token const& stop) { return plan_steps(given, options, work, constraints, threads, stop); });
-        return step_plan{std::move(plan), options, work, share_overhead};
+        auto plan = given.plan([&] {
+          return interruptible([&](std::stop_token const& stop) { return plan_steps(given, options, work, constraints, threads, stop); });
+        });
+        renumber(plan, given.numbers());
+        return step_plan{std::move(plan), options, work, share_overhead, given.numbers()};
       },
       "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a = 1, "cost"_a = nb::none(), "costs"_a = nb::none(),
       "seed"_a = 0, "epoch"_a = 0, "left_over"_a = "split", "synchronisation"_a = "per_step", "stages"_a = 1,
       "equal_micro_batches"_a = true, "cost_per_micro_batch"_a = nb::none(), "cost_per_step"_a = 0, "least_fill"_a = 0,
       "time_for_randomness"_a = nb::none(), "together"_a = nb::none(), "apart"_a = nb::none(), "most_ranks_shared"_a = 1,
-      "share_overhead"_a = 0, "threads"_a = 1,
+      "share_overhead"_a = 0, "threads"_a = 1, "zero_length"_a = "error",
       "Plans the steps of an epoch: every sample once, no micro-batch above `capacity` tokens, ranks balanced by `cost`.\n\n"
       "`cost` has no default: the name of a model, ballast.sample_time(...), ballast.token_cost(), or an array of integers with the\n"
       "cost of each length. `costs`, in its place, are integers, one for each sample. `cost_per_micro_batch` is what the cost says, "
@@ -155,6 +162,7 @@ void bind_steps(nb::module_& m) {
       "given for steps that are random draws; 0 plans the fastest steps, 1000 the most random, None about 1 %. Samples with equal "
       "`together` keys share a micro-batch, those with different\n"
       "`apart` keys never do. Up to `most_ranks_shared` ranks split a sample, for `share_overhead` thousandths more cost.\n"
+      "`zero_length` says what happens to samples without tokens: \"error\", or \"skip\", which names them in `skipped`.\n"
       "Millions of samples are planned in blocks, on that many `threads` (0: one for each processor); the plan is the same.");
 }
 

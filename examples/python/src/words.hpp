@@ -4,6 +4,8 @@
 #include <ballast/core/error.hpp>
 #include <ballast/packing/options.hpp>
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,11 +19,10 @@ struct word {
   Value value;
 };
 
-inline constexpr word<ballast::oversize> oversize_words[] = {{"reject", ballast::oversize::reject},
-                                                             {"set_aside", ballast::oversize::set_aside},
-                                                             {"truncate", ballast::oversize::truncate},
-                                                             {"split", ballast::oversize::split},
-                                                             {"alone", ballast::oversize::alone}};
+/// Some planners take only the first few of these.
+inline constexpr word<ballast::oversize> oversize_words[] = {
+    {"reject", ballast::oversize::reject},     {"set_aside", ballast::oversize::set_aside}, {"drop", ballast::oversize::set_aside},
+    {"truncate", ballast::oversize::truncate}, {"split", ballast::oversize::split},         {"alone", ballast::oversize::alone}};
 inline constexpr word<ballast::left_over> left_over_words[] = {{"split", ballast::left_over::split},
                                                                {"shorten", ballast::left_over::shorten},
                                                                {"repeat", ballast::left_over::repeat},
@@ -30,13 +31,18 @@ inline constexpr word<ballast::synchronisation> synchronisation_words[] = {{"per
                                                                            {"per_micro_batch", ballast::synchronisation::per_micro_batch},
                                                                            {"pipeline", ballast::synchronisation::pipeline}};
 
+/// How many policies for longer samples a planner takes: padded rows are not split, and only packs exceed the capacity.
+inline constexpr std::size_t of_padded_rows = 4, of_steps = 5;
+
 /// The enumerator of a word; throws invalid_input with a list of the words.
+/// @param taken  how many of the words are allowed
 template <class Value, std::size_t N>
-[[nodiscard]] Value value_named(word<Value> const (&words)[N], std::string const& name, char const* option) {
-  for (auto const& w : words)
+[[nodiscard]] Value value_named(word<Value> const (&words)[N], std::string const& name, char const* option, std::size_t taken = N) {
+  auto const allowed = std::span(words).first(taken);
+  for (auto const& w : allowed)
     if (w.name == name) return w.value;
   auto sentence = std::string(option) + " = \"" + name + "\" is not one of";
-  for (auto const& w : words) sentence += (&w == words ? " " : ", ") + std::string(w.name);
+  for (auto const& w : allowed) sentence += (&w == words ? " " : ", ") + std::string(w.name);
   throw ballast::invalid_input(sentence);
 }
 
