@@ -29,6 +29,7 @@ import numpy as np
 
 import ballast
 import ballast.megatron
+import ballast.torch
 from ballast.streams import _filled
 
 COST = "llama-3.1-8b"
@@ -1209,6 +1210,66 @@ class RowsOfDataSets(unittest.TestCase):
         words.tokenizer.eos_token = None
         with self.assertRaisesRegex(ValueError, "add_eos is True, but the tokenizer has no end"):
             self.counted(text, tokenizer=words, add_eos=True)
+
+
+class Auto(unittest.TestCase):
+    """ballast.torch.Plan.auto, where neither PyTorch nor transformers is needed."""
+
+    rows = [[0] * int(n) for n in drawn(200, 2048, seed=5)]
+    auto = partial(ballast.torch.Plan.auto, ranks=2, capacity=4096)
+
+    def test_it_is_the_plan_of_what_it_chose(self):
+        tokens = [len(row) for row in self.rows]
+        plan = self.auto(self.rows, COST, micro_batches=2, seed=3)
+        cost = ballast.sample_time(COST, "h100", capacity=4096)
+        same = ballast.torch.Plan(tokens, capacity=4096, ranks=2, micro_batches=2, seed=3, cost=cost)
+        self.assertEqual(plan.hash(), same.hash())
+        self.assertEqual((plan.lengths.tolist(), same.chosen), (tokens, {}))
+        self.assertEqual(set(plan.chosen), {"lengths", "cost"})
+        self.assertIn(f"200 rows of {sum(tokens):,} tokens", plan.chosen["lengths"])
+        self.assertIn(str(cost), plan.chosen["cost"])
+
+    def test_what_is_given_is_not_chosen(self):
+        tokens = [len(row) for row in self.rows]
+        costs = np.arange(1, 201)
+        for given in ({"cost": ballast.token_cost()}, {"costs": costs}, {"cost": lambda n: n * n}, {"cost": "qwen3-8b"}):
+            plan = self.auto(None, COST, lengths=tokens, **given)
+            self.assertEqual(plan.hash(), ballast.torch.Plan(tokens, capacity=4096, ranks=2, **given).hash())
+            self.assertEqual(plan.chosen, {})
+        zeros = self.auto([[], [1, 2]], COST, zero_length="skip")
+        self.assertEqual((zeros.skipped.tolist(), zeros.lengths.tolist()), ([0], [0, 2]))
+
+    def test_the_capacity_is_what_fits_the_device(self):
+        plan = ballast.torch.Plan.auto(self.rows, "llama-3.2-1b", device="A100", ranks=8, memory={"zero": 2})
+        fit = ballast.torch.fits("llama-3.2-1b", [], "a100", data=8, zero=2)
+        self.assertEqual(plan.hash(), ballast.torch.Plan(
+            [len(row) for row in self.rows], capacity=fit.capacity, ranks=8,
+            cost=ballast.sample_time("llama-3.2-1b", "a100", capacity=fit.capacity)).hash())  # fmt: skip
+        self.assertEqual(set(plan.chosen), {"lengths", "capacity", "cost"})
+        self.assertIn(f"{fit.capacity:,} tokens: the most that fit", plan.chosen["capacity"])
+        self.assertIn("on a100", plan.chosen["cost"])
+
+    def test_ranks_are_those_of_the_environment(self):
+        with unittest.mock.patch.dict(os.environ, WORLD_SIZE="3"):
+            plan = ballast.torch.Plan.auto(self.rows, COST, capacity=4096)
+        self.assertEqual((plan.ranks, plan.chosen["ranks"]), (3, "3: WORLD_SIZE of the environment"))
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("WORLD_SIZE", None)
+            self.assertEqual(ballast.torch.Plan.auto(self.rows, COST, capacity=4096).ranks, 1)
+
+    def test_what_is_missing_is_said_in_one_sentence(self):
+        auto = partial(ballast.torch.Plan.auto, ranks=1)
+        for call, sentence in (
+            (lambda: auto(self.rows, COST), 'capacity is missing: .*device="h100"'),
+            (lambda: auto(self.rows, COST, capacity=4096, memory={}), "memory says how capacity is found on a device"),
+            (lambda: auto(self.rows, "llama-9", capacity=4096), "llama-9 is neither a file nor the name of a known model"),
+            (lambda: auto(self.rows, object(), capacity=4096), "^object is no name, config or config.json of a model"),
+            (lambda: auto(self.rows, COST, device=10**9), "no micro-batch of this model fits the device: not even 64"),
+            (lambda: auto([{"text": "a"}], COST, capacity=8), "the data set holds texts, which a tokenizer counts: give tokenizer="),
+            (lambda: auto(self.rows, COST, capacity=64), r"^lengths\[\d+\] = \d+ exceeds capacity 64"),
+        ):
+            with self.assertRaisesRegex(ValueError, sentence):
+                call()
 
 
 class Lengths(unittest.TestCase):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lengths of data sets of Hugging Face, beside what transformers' tokenizers and processors and TRL make of the same
-rows."""
+rows, and plans that are made of a data set and a model."""
 
 import importlib.util
 import io
@@ -14,12 +14,14 @@ import datasets
 import numpy as np
 import tokenizers
 import transformers
+from support import on_ranks
 from trl import SFTConfig, SFTTrainer
 from trl.data_utils import prepare_multimodal_messages
 
 import ballast
 from ballast import lengths
-from ballast._texts import size_of
+from ballast._texts import Counter, size_of
+from ballast.torch import Plan, fits
 
 transformers.logging.set_verbosity_error()
 datasets.disable_progress_bars()
@@ -98,6 +100,66 @@ def rows_of():
         "text": {"text": texts},
         "tools": {"messages": chats, "tools": [json.dumps([TOOL])] * 15 + ["[]"] * 15},
     }
+
+
+def planned_by(rank, ranks, folder, rows):
+    """What this rank gets by Plan.auto: hash, ranks and rows that it has counted itself, or the sentence."""
+    counted = []
+
+    def count(self, rows, indices, count=Counter.__call__):
+        counted.extend(indices)
+        return count(self, rows, indices)
+
+    with unittest.mock.patch.object(Counter, "__call__", count):
+        try:
+            plan = Plan.auto(rows, folder, capacity=512, device="a100")
+        except ValueError as error:
+            return str(error)
+    plan.agree()
+    return plan.hash(), plan.ranks, plan.chosen["ranks"], len(counted)
+
+
+class TestAuto(unittest.TestCase):
+    """Its name comes first: processes cannot be forked once autograd has threads."""
+
+    def setUp(self):
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = held.name
+        config_of().save_pretrained(self.folder)
+        tokenizer_of().save_pretrained(self.folder)
+        self.rows = datasets.Dataset.from_dict({"messages": talks(200)})
+        self.lengths = lengths.from_dataset(self.rows, tokenizer=tokenizer_of())
+
+    def test_the_first_of_two_ranks_counts_for_both(self):
+        cost = ballast.sample_time(self.folder, "a100", capacity=512)
+        expected = Plan(self.lengths, capacity=512, ranks=2, cost=cost).hash()
+        first, second = on_ranks(2, planned_by, self.folder, self.rows)
+        self.assertEqual(first, (expected, 2, "2: the processes of torch.distributed", 200))
+        self.assertEqual(second, (*first[:3], 0))
+        for said in on_ranks(2, planned_by, self.folder, datasets.Dataset.from_dict({"note": ["a"]})):
+            self.assertIn("none of the columns is known to hold lengths", said)
+
+    def test_the_tokenizer_and_the_cost_are_those_of_the_model(self):
+        model = transformers.AutoModelForCausalLM.from_config(config_of())
+        plans = [
+            Plan.auto(self.rows, self.folder, ranks=2, capacity=512),
+            Plan.auto(self.rows, transformers.AutoConfig.from_pretrained(self.folder), ranks=2, capacity=512),
+            Plan.auto(self.rows, model, ranks=2, capacity=512, tokenizer=tokenizer_of()),
+            Plan.auto(self.rows.to_list(), self.folder, ranks=2, capacity=512),
+            Plan(self.lengths, ranks=2, capacity=512, cost=ballast.sample_time(self.folder, capacity=512)),
+        ]
+        self.assertEqual(len({plan.hash() for plan in plans}), 1)
+        given = np.arange(1, 201)
+        by_sample = Plan.auto(self.rows, self.folder, ranks=2, capacity=512, costs=given)
+        self.assertEqual(by_sample.hash(), Plan(self.lengths, ranks=2, capacity=512, costs=given).hash())
+        self.assertEqual(set(by_sample.chosen), {"lengths"})
+        fit = fits(model, self.lengths, 10**9, data=2)
+        found = Plan.auto(self.rows, model, ranks=2, device=10**9, tokenizer=tokenizer_of())
+        self.assertIn(f"{fit.capacity:,} tokens: the most that fit", found.chosen["capacity"])
+        for name, said in ((model, "holds conversations.*give tokenizer=$"), ("llama-3.1-8b", "'llama-3.1-8b' was not loaded here")):
+            with self.assertRaisesRegex(ValueError, said):
+                Plan.auto(self.rows, name, ranks=2, capacity=512)
 
 
 class TestImages(unittest.TestCase):

@@ -27,6 +27,8 @@ def fields_of(config: Any) -> dict[str, Any]:
         return dict(config)
     if hasattr(config, "to_dict"):
         return dict(config.to_dict())
+    if not isinstance(config, (str, os.PathLike)):
+        raise ValueError(f"{type(config).__name__} is no name, config or config.json of a model, and has no config")
     with open(config, encoding="utf-8") as file:
         try:
             fields = json.load(file)

@@ -16,6 +16,7 @@ needed.
 import collections
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,37 @@ class Plan:
         self._start = ballast.TrainingRun(lengths, ranks=ranks, micro_batches=micro_batches, **self._options)
         self._reported, self._first, self._table = self._run(), 0, None
         self._lengths = self._start._packed()
+        self.chosen: dict[str, str] = {}  # by `auto`: a sentence about each argument that was not given
+
+    @classmethod
+    def auto(
+        cls,
+        dataset: Any,
+        model: Any,
+        *,
+        capacity: int | None = None,
+        device: Any = None,
+        tokenizer: Any = None,
+        ranks: int | None = None,
+        **options: Any,
+    ) -> "Plan":
+        """A plan for a data set and a model, which chooses what is not given, and says in `chosen` what it was.
+
+        `dataset` is what ballast.lengths.from_dataset takes, with its options `column`, `images`, `add_eos`, `template`
+        and `num_proc`; texts are counted by `tokenizer`, a tokenizer or processor, or by that of the model if it is on
+        this machine. `model` is a name, a config, a directory with config.json or a module, as for `cost`. Without
+        `capacity`, it is the most that fits `device` by `fits`, to which `memory={"zero": 2, ...}` passes arguments.
+        `ranks` are the processes of torch.distributed, of which the first counts for all: call it in each. `cost` or
+        `costs`, `lengths` in the place of counted ones, and all other options are those of `Plan`.
+        """
+        from ._auto import choose
+
+        lengths, arguments, chosen = choose(
+            dataset, model, capacity=capacity, device=device, tokenizer=tokenizer, ranks=ranks, **options
+        )
+        plan = cls(lengths, **arguments)
+        plan.chosen = chosen
+        return plan
 
     def _run(self):
         """A run that stands where this plan was resumed, or at its beginning: a copy, which plans nothing."""
@@ -70,6 +102,11 @@ class Plan:
     def lengths(self):
         """Tokens of each sample as it is trained on, then of each piece of samples that are split."""
         return self._lengths
+
+    @property
+    def skipped(self):
+        """With zero_length="skip", the samples without tokens."""
+        return self._start.skipped
 
     @property
     def steps(self):
