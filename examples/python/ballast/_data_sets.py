@@ -90,7 +90,7 @@ def from_dataset(
     kind = _kind_of(rows, chosen)
     if not kind:
         counts = [_of_column(rows, name) for name in chosen]
-        return counts[0] if len(counts) == 1 else np.sum(counts, axis=0, dtype=np.int64)
+        return counts[0] if len(counts) == 1 else np.add.reduce(np.stack(counts), axis=0, dtype=np.int64)
     if tokenizer is None:
         raise ValueError(
             f"the column {chosen[0]!r} holds {kind}: give tokenizer=, which says how many tokens they have"
@@ -217,7 +217,7 @@ def _counted(
     num_proc: int | None,
 ) -> NDArray[Any]:
     """Of texts and conversations, and of the images beside them."""
-    from ._ballast import __version__  # which imports this module
+    from . import __version__  # which imports this module
 
     if not callable(processing) or not (hasattr(processing, "tokenizer") or hasattr(processing, "eos_token")):
         raise ValueError(f"tokenizer is a {type(processing).__name__}: give a tokenizer or processor of transformers")
