@@ -411,6 +411,49 @@ TEST_CASE("training_run: a pass that was planned ahead is the one that would be 
   CHECK(three.plan().steps.ranks == 3);
 }
 
+TEST_CASE("training_run: a run goes on with the plan that another has", "[property]") {
+  splitmix64 draw(12);
+  auto lengths = random_lengths(400, 500, draw);
+  for (std::size_t i = 0; i < lengths.size(); i += 40) lengths[i] = 900;
+  for (auto const policy : {oversize::set_aside, oversize::split})
+    for (auto const left : {left_over::split, left_over::repeat}) {
+      auto o = options_for(4);
+      o.data.oversize = policy;
+      o.data.steps.left_over = left;
+      run_type run(lengths, o, modelled);
+      auto const go_on = [&] {
+        auto kept = run.plan();  // without what follows from the lengths
+        kept.samples = {.set_aside = kept.samples.set_aside};
+        run_type again(lengths, o, modelled, run.state(), std::move(kept));
+        REQUIRE(again.hash() == run.hash());
+        REQUIRE(again.plan().samples.tokens == run.plan().samples.tokens);
+        REQUIRE(again.plan().samples.all_tokens == run.plan().samples.all_tokens);
+        REQUIRE(again.plan().samples.all_cost == run.plan().samples.all_cost);
+        auto other = run;
+        while (!other.done()) {
+          other.next();
+          again.next();
+          REQUIRE(again.hash() == other.hash());
+        }
+        REQUIRE(again.done());
+      };
+      go_on();
+      for (int k = 0; k < 7; ++k) run.next();
+      go_on();
+      REQUIRE(run.recalibrate(measured_as(3, 0.5)));
+      go_on();
+      for (int k = 0; k < 5; ++k) run.next();
+      o.data.steps.ranks = 3;
+      run_type fewer(lengths, o, modelled);
+      fewer.resume(run.state());
+      run = fewer;
+      go_on();
+      o.data.steps.seed = 8;
+      CHECK(refusal([&] { return run_type(lengths, o, modelled, run.state(), run.plan()).step(); }) ==
+            "the state is of a run with other samples, costs or options, or of another plan");
+    }
+}
+
 TEST_CASE("training_run: a stop leaves a valid plan that its hash tells apart") {
   splitmix64 draw(11);
   std::vector<std::int64_t> lengths = random_lengths(400, 100, draw);

@@ -248,6 +248,21 @@ class LevelRun:
     def dropped(self) -> NDArray[np.uint32]:
         return np.zeros(0, np.uint32)
 
+    def repeated(self) -> NDArray[np.uint32]:
+        return np.zeros(0, np.uint32)
+
+    def idle(self) -> float:
+        return self._now.plan.idle
+
+    def fill(self, capacity: int | None) -> float:
+        plan = self._now.plan
+        each = [tokens / degree for tokens, degree, _ in plan.settings]
+        room = sum(each[level] for level in plan.levels) * plan.steps.shape[1] * plan.steps.shape[2]
+        return float(plan.lengths[plan.members].sum() / room)
+
+    def slowest(self) -> tuple[int, int]:
+        raise ValueError("a run in levels has no lower bound of its time: none is known")
+
     def settings(self) -> list[Setting]:
         return [Setting(*each) for each in self._now.plan.settings]
 

@@ -107,10 +107,10 @@ class Planned:
     def training_step(self, model, inputs, *args, **kwargs):
         """As Trainer's, behind the checks of the model and of the row."""
         if self._check_model:
-            watch(model, int(self.plan.lengths.max(initial=0)))
+            watch(model, int(self.plan._lengths.max(initial=0)))
             self._check_model = False
         if self._given:
-            check_batch(inputs, self._given.popleft(), self.plan.lengths)
+            check_batch(inputs, self._given.popleft(), self.plan._lengths)
         return super().training_step(model, inputs, *args, **kwargs)
 
     def train(self, resume_from_checkpoint=None, *args, **kwargs):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,15 @@ import numpy as np
 from ._ballast import make_run, share_packs
 from ._data_sets import array_of
 from ._levels import How, LevelRun, Setting
+from .report import Observed, report_of
 
 if TYPE_CHECKING:
+    import os
+
     from numpy.typing import ArrayLike, NDArray
 
     from ._ballast import Cost, Run, Shards, Transformer
+    from .report import Measured, Report
 
 __all__ = ["TrainingRun"]
 
@@ -34,6 +39,15 @@ WITHOUT_LEVELS: dict[str, Any] = {
     "time_for_randomness": None,
     "zero_length": "error",
 }
+
+
+def _kept(lengths: ArrayLike) -> NDArray[Any]:
+    """A copy that nobody writes into, of four bytes a length where they fit: the run reads it as long as it lives."""
+    given = np.asarray(lengths)
+    wide = given.dtype.kind in "iu" and given.dtype.itemsize == 8 and given.size > 0
+    kept = given.astype(np.int32) if wide and 0 <= given.min() and given.max() < 2**31 else np.array(given)
+    kept.flags.writeable = False
+    return kept
 
 
 class TrainingRun:
@@ -97,8 +111,9 @@ class TrainingRun:
         epoch (the warm-up of "hbp" comes once), `device` is that whose times are modelled, and of the other options
         `ranks`, `micro_batches`, `epochs`, `cost`, `seed` and `oversize` remain.
         """
-        self._lengths = array_of(lengths)
-        self._tokens: NDArray[np.int64] | None = None
+        self._lengths = _kept(array_of(lengths))
+        self._tokens: NDArray[Any] | None = None
+        self._observed = Observed()
         self._options: dict[str, Any] = {
             "capacity": capacity,
             "ranks": ranks,
@@ -126,7 +141,7 @@ class TrainingRun:
         self._epoch = 0
         self._run = self._made(self._options)
 
-    def _made(self, options: dict[str, Any]) -> Run | LevelRun:
+    def _made(self, options: dict[str, Any], state: tuple[object, ...] | None = None) -> Run | LevelRun:
         options = dict(options)
         levels, capacity = options.pop("levels"), options["capacity"]
         curriculum, device = options.pop("curriculum"), options.pop("device")
@@ -135,7 +150,7 @@ class TrainingRun:
                 raise ValueError("capacity is missing: it is the most tokens of a micro-batch")
             if (curriculum, device) != ("hbp", "h100"):
                 raise ValueError("curriculum and device are for a run in levels: give levels, too")
-            return make_run(self._lengths, **options)
+            return make_run(self._lengths, **options, state=state)
         if options["costs"] is not None:
             raise ValueError("costs is not for a run in levels, in which a sample costs what its ranks take: give cost")
         for name, unset in WITHOUT_LEVELS.items():
@@ -204,6 +219,31 @@ class TrainingRun:
         """With left_over="drop", the samples that are in no step of this pass."""
         return self._run.dropped()
 
+    @property
+    def repeated(self) -> NDArray[np.uint32]:
+        """With left_over="repeat", the samples that this pass trains on again, once for each repetition."""
+        return self._run.repeated()
+
+    @property
+    def idle(self) -> float:
+        """Share of the time of all ranks in which a rank waits for a slower one, as modelled for this pass."""
+        return self._run.idle()
+
+    @property
+    def fill(self) -> float:
+        """Share of the capacity that holds tokens in this pass."""
+        return self._run.fill(self._options["capacity"])
+
+    @property
+    def slowest(self) -> int:
+        """Sum over the steps of this pass of the cost of the slowest rank."""
+        return self._run.slowest()[0]
+
+    @property
+    def lower_bound(self) -> int:
+        """Lower bound of `slowest`: no other distribution of each step's samples over the ranks costs less."""
+        return self._run.slowest()[1]
+
     def next(self) -> int:
         """Hands out the next step, whose packs `packs_of` then returns. Returns its number, from 0."""
         step, self._epoch = self._run.next()
@@ -253,14 +293,16 @@ class TrainingRun:
         placed = [(place, first, pack) for first in firsts for place, pack in enumerate(self.packs_of(first))]
         return [(first, pack) for _, first, pack in sorted(placed, key=lambda each: each[0])]
 
-    def _packed(self) -> NDArray[np.int64]:
+    def _packed(self) -> NDArray[Any]:
         """Tokens of each sample as it is packed, then of each piece."""
         if isinstance(self._run, LevelRun):
             return self._run.lengths()
         if self._tokens is None:
             pieces = [tokens for _, _, tokens in self.pieces]
-            whole = np.minimum(self._lengths, self._options["capacity"])
-            self._tokens = np.concatenate([whole, pieces]).astype(np.int64)
+            capacity = self._options["capacity"]
+            cut = self._lengths.max(initial=0) > capacity
+            whole = np.minimum(self._lengths, capacity) if cut else self._lengths
+            self._tokens = np.concatenate([whole, pieces]).astype(np.int64) if pieces else whole
         return self._tokens
 
     def __iter__(self) -> Iterator[int]:
@@ -296,10 +338,26 @@ class TrainingRun:
         """
         if self._options["costs"] is not None:
             raise ValueError("observed times correct cost=, but this run has costs= of its samples")
-        if np.ndim(ms) == 0:
-            self._run.observe_step(float(ms))  # type: ignore[arg-type]
+        times = float(ms) if np.ndim(ms) == 0 else [float(time) for time in ms]  # type: ignore[arg-type, union-attr]
+        if isinstance(times, float):
+            self._run.observe_step(times)
         else:
-            self._run.observe_ranks([float(time) for time in ms])  # type: ignore[union-attr]
+            self._run.observe_ranks(times)
+        tokens = self._packed()
+        taken = sum(int(tokens[pack].sum()) for rank in range(self.ranks) for pack in self.packs_of(rank))
+        self._observed.add(times, taken, self.ranks * self.micro_batches * int(self._options["capacity"]))
+
+    def report(self, path: str | os.PathLike[str] | None = None, *, measured: Measured | None = None) -> Report:
+        """The plan of this pass beside the naive order, TRL's, transformers' and verl's, on the same samples.
+
+        It is text where it is printed and a table in a notebook; with a `path`, the page of the command line is written
+        there, too. What `observe` was told is shown beside what was predicted, unless other figures are `measured`.
+        """
+        if isinstance(self._run, LevelRun):
+            raise ValueError("a run in levels has no report: `ballast plan --levels --out` writes one")
+        cost = self._options["cost"]
+        shown = measured or (self._observed if self._observed.steps else None)
+        return report_of(self._run.compared(), path, shown, cost if isinstance(cost, str) else "")
 
     def measured(self) -> list[int]:
         """What the observed times say of the cost, as 8 integers to send to the other ranks: fits may round otherwise there."""
@@ -319,21 +377,49 @@ class TrainingRun:
         """A number of 64 bits that ranks compare once an epoch: it is equal if plans, options and positions are."""
         return self._run.hash()
 
+    def __len__(self) -> int:
+        """`steps`."""
+        return self.steps
+
+    def __bool__(self) -> bool:
+        return True  # and plans no epoch to find out
+
     def __copy__(self) -> TrainingRun:
-        """Another run at the same place, without planning again."""
+        """Another run at the same place, without planning again. Both read the same plan."""
         other = TrainingRun.__new__(TrainingRun)
-        other._lengths, other._options, other._epoch = self._lengths, self._options, self._epoch
-        other._tokens = self._tokens
-        other._run = self._run.copy()
+        other.__dict__.update(self.__dict__)
+        other._run, other._observed = self._run.copy(), copy.copy(self._observed)
         return other
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> TrainingRun:
+        return self.__copy__()
+
     def __getstate__(self) -> dict[str, Any]:
-        return {"lengths": self._lengths, "options": self._options, "epoch": self._epoch, "state": self.state()}
+        saved = self.state() if isinstance(self._run, LevelRun) else self._run.saved()
+        return {
+            "lengths": self._lengths,
+            "options": self._options,
+            "epoch": self._epoch,
+            "observed": self._observed,
+            "run": saved,
+        }
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self._lengths, self._options, self._epoch = saved["lengths"], saved["options"], saved["epoch"]
-        self._tokens, self._run = None, self._made(self._options)
-        self._run.resume(saved["state"])
+        self._observed, self._tokens = saved["observed"], None
+        if self._options["levels"] is None:
+            self._run = self._made(self._options, saved["run"])
+        else:
+            self._run = self._made(self._options)
+            self._run.resume(saved["run"])
+
+    def _line(self) -> str:
+        """The plan of this pass in words."""
+        if isinstance(self._run, LevelRun):
+            levels = ", ".join(f"{level.tokens:,} tokens on {level.degree}" for level in self.settings)
+            return f"{len(self._lengths):,} samples in levels of {levels}; {self.ranks} ranks; idle {self.idle:.2%}"
+        return self._run.line(self._options["capacity"])
 
     def __repr__(self) -> str:
-        return f"<TrainingRun: {self.step} steps done, {self._options['epochs']} epochs, {self.ranks} ranks>"
+        epochs = f"epoch {self._epoch + 1} of {self._options['epochs']}"
+        return f"<TrainingRun: {self.step:,} steps done, {epochs}: {self._line()}>"

@@ -13,10 +13,12 @@ docs/python-trainers.md says what else has to be known. PyTorch is imported when
 needed.
 """
 
+from __future__ import annotations
+
 import collections
 import copy
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +26,14 @@ import ballast
 
 from ._fits import Fit, fits
 from ._rows import check_batch, check_model, check_rows, watch
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike, NDArray
+    from torch.distributed import ProcessGroup
+
+    from .report import Measured, Report
 
 __all__ = ["Batches", "Fit", "Packed", "Pieces", "Plan", "check", "check_model", "fits", "labels_of_step"]
 
@@ -36,17 +46,19 @@ class Plan:
     what was reported.
     """
 
-    def __init__(self, lengths, *, capacity, ranks, micro_batches=1, **options):
+    def __init__(
+        self, lengths: ArrayLike, *, capacity: int, ranks: int, micro_batches: int = 1, **options: Any
+    ) -> None:
         if options.get("levels") is not None:
             raise ValueError(
                 "in a run in levels several ranks share a pack, which a sampler of packs cannot say: run "
                 "ballast.TrainingRun(levels=...) by ballast.execute"
             )
-        self._options = {"capacity": capacity, **options}
+        self._options: dict[str, Any] = {"capacity": capacity, **options}
         self._ranks, self._micro_batches = ranks, micro_batches
         self._start = ballast.TrainingRun(lengths, ranks=ranks, micro_batches=micro_batches, **self._options)
-        self._reported, self._first, self._table = self._run(), 0, None
-        self._lengths = self._start._packed()
+        self._reported, self._first, self._counted = self._run(), 0, 0
+        self._table: dict[int, int] | None = None
         self.chosen: dict[str, str] = {}  # by `auto`: a sentence about each argument that was not given
 
     @classmethod
@@ -60,7 +72,7 @@ class Plan:
         tokenizer: Any = None,
         ranks: int | None = None,
         **options: Any,
-    ) -> "Plan":
+    ) -> Plan:
         """A plan for a data set and a model, which chooses what is not given, and says in `chosen` what it was.
 
         `dataset` is what ballast.lengths.from_dataset takes, with its options `column`, `images`, `add_eos`, `template`
@@ -79,56 +91,138 @@ class Plan:
         plan.chosen = chosen
         return plan
 
-    def _run(self):
+    def _run(self) -> ballast.TrainingRun:
         """A run that stands where this plan was resumed, or at its beginning: a copy, which plans nothing."""
         return copy.copy(self._start)
 
     @property
-    def ranks(self):
+    def ranks(self) -> int:
         """Data-parallel processes that train."""
         return self._ranks
 
     @property
-    def micro_batches(self):
+    def micro_batches(self) -> int:
         """Micro-batches of each rank in each step."""
         return self._micro_batches
 
     @property
-    def epochs(self):
+    def epochs(self) -> int:
         """Passes over the data set, or runs of `steps_per_epoch` steps."""
-        return self._options.get("epochs", 1)
+        return int(self._options.get("epochs", 1))
 
     @property
-    def lengths(self):
+    def lengths(self) -> NDArray[np.int64]:
         """Tokens of each sample as it is trained on, then of each piece of samples that are split."""
-        return self._lengths
+        return self._lengths.astype(np.int64)
 
     @property
-    def skipped(self):
+    def skipped(self) -> NDArray[np.uint32]:
         """With zero_length="skip", the samples without tokens."""
         return self._start.skipped
 
     @property
-    def steps(self):
+    def _lengths(self) -> NDArray[Any]:
+        """The same, as the run keeps them."""
+        return self._start._packed()
+
+    @property
+    def idle(self) -> float:
+        """Share of the time of all ranks in which a rank waits for a slower one, as modelled for this epoch."""
+        return self._reported.idle
+
+    @property
+    def fill(self) -> float:
+        """Share of the capacity that holds tokens in this epoch."""
+        return self._reported.fill
+
+    @property
+    def slowest(self) -> int:
+        """Sum over the steps of this epoch of the cost of the slowest rank."""
+        return self._reported.slowest
+
+    @property
+    def lower_bound(self) -> int:
+        """Lower bound of `slowest`: no other distribution of each step's samples over the ranks costs less."""
+        return self._reported.lower_bound
+
+    @property
+    def set_aside(self) -> NDArray[np.uint32]:
+        """With oversize="set_aside", the samples that are longer than the capacity."""
+        return self._reported.set_aside
+
+    @property
+    def dropped(self) -> NDArray[np.uint32]:
+        """With left_over="drop", the samples that are in no step of this epoch."""
+        return self._reported.dropped
+
+    @property
+    def repeated(self) -> NDArray[np.uint32]:
+        """With left_over="repeat", the samples that this epoch trains on again, once for each repetition."""
+        return self._reported.repeated
+
+    measured: Measured | None = None  # which ballast.callbacks sets
+
+    def report(self, path: str | os.PathLike[str] | None = None, *, measured: Measured | None = None) -> Report:
+        """The plan beside what trainers do without one, and what was measured, as `TrainingRun.report`."""
+        return self._reported.report(path, measured=measured or self.measured)
+
+    def __len__(self) -> int:
+        """`steps`."""
+        return self.steps
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[list[list[NDArray[np.uint32]]]]:
+        """The steps that are left: of each rank, the list of its micro-batches. The plan stays where it is."""
+        run = copy.copy(self._reported)
+        for _ in run:
+            yield [run.packs_of(rank) for rank in range(self._ranks)]
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.steps_done:,} steps done, {self.epochs} epochs: {self._reported._line()}>"
+
+    def __copy__(self) -> Plan:
+        """Another plan that counts its own steps, without planning again."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._reported = copy.copy(self._reported)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
+        return self.__copy__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if self._counted == 0:  # it stands where the plan starts
+            del state["_reported"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_reported" not in state:
+            self._reported = self._run()
+
+    @property
+    def steps(self) -> int:
         """Optimiser steps of all epochs, those before `resume` among them."""
         return self._first + sum(self.steps_of_epochs.values())
 
     @property
-    def steps_done(self):
+    def steps_done(self) -> int:
         """Optimiser steps reported since the very first epoch began."""
         return self._first + self._counted
 
     @property
-    def steps_of_epochs(self):
+    def steps_of_epochs(self) -> dict[int, int]:
         """{epoch: steps that it still had when the plan was made or resumed}."""
         return self._checked()
 
-    _counted = 0
-
-    def _checked(self):
+    def _checked(self) -> dict[int, int]:
         """Walks the run once: counts the steps of each epoch, and refuses a step in which a rank would have to wait."""
         if self._table is None:
-            table, run = {}, self._run()
+            table: dict[int, int] = {}
+            run = self._run()
             for step in run:
                 for rank in range(self._ranks):
                     packs = len(run.packs_of(rank))
@@ -143,7 +237,9 @@ class Plan:
             self._table = table
         return self._table
 
-    def batches(self, rank, *, one_epoch=False, placeholders=False, dataset=None):
+    def batches(
+        self, rank: int, *, one_epoch: bool = False, placeholders: bool = False, dataset: Any = None
+    ) -> Batches:
         """The batch sampler of `rank`, see `Batches`. `dataset` is needed only if samples are split or cut."""
         if self._options.get("oversize") in ("split", "truncate") and not isinstance(dataset, Pieces):
             raise ValueError(
@@ -153,11 +249,13 @@ class Plan:
             )
         return Batches(self, rank, one_epoch=one_epoch, placeholders=placeholders)
 
-    def dataset(self, dataset):
+    def dataset(self, dataset: Any) -> Pieces:
         """The dataset with samples split into pieces, or cut to the capacity, as `oversize` says."""
         return Pieces(dataset, self._options["capacity"], self._start.pieces)
 
-    def steps_of(self, loader, model=None, *, check_lengths=True):
+    def steps_of(
+        self, loader: Any, model: Any = None, *, check_lengths: bool = True
+    ) -> Iterator[tuple[int, Sequence[Any]]]:
         """Yields (step, sequence of its micro-batches) from a loader of this plan, and counts the steps.
 
         A step counts once the loop has taken all its micro-batches, so that a look at a batch does not. After a
@@ -176,7 +274,7 @@ class Plan:
             if model is not None:
                 batches.watched = [model]
             batches.given = collections.deque() if check_lengths else None
-        group = []
+        group: list[Any] = []
         for batch in loader:
             if batches is not None and batches.given:
                 check_batch(batch, batches.given.popleft(), self._lengths)
@@ -194,19 +292,21 @@ class Plan:
                 "the loop has dropped or dealt out lists; with accelerate use ballast.accelerate.prepared"
             )
 
-    def step_done(self):
+    def step_done(self) -> None:
         """Says that all ranks have made one more optimiser step; `steps_of` does it by itself."""
         if self._reported.done:
             raise ValueError(f"all {self.steps} steps of the plan are done already")
         self._reported.next()
         self._counted += 1
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """A dictionary of integers for the checkpoint: equal on all ranks, whatever their loaders have read ahead."""
         words = [int(word) for word in self._reported.state()]
         return {"words": words, "steps": self.steps_done, "ranks": self._ranks, "micro_batches": self._micro_batches}
 
-    def resume(self, state, *, ranks=None, micro_batches=None):
+    def resume(
+        self, state: Mapping[str, Any], *, ranks: int | None = None, micro_batches: int | None = None
+    ) -> None:
         """Goes on behind the steps that `state` counts, by default with as many ranks and micro-batches as before.
 
         Call it before samplers are made. With another number of ranks the samples that are left of the epoch are
@@ -218,13 +318,13 @@ class Plan:
         start.resume(state["words"], ranks, micro_batches)
         self._start, self._ranks, self._micro_batches = start, ranks, micro_batches
         self._first, self._counted, self._table = start.step, 0, None
-        self._reported, self._lengths = self._run(), start._packed()
+        self._reported = self._run()
 
-    def hash(self):
+    def hash(self) -> int:
         """A number that is equal on all ranks if their plans are."""
         return self._start.hash()
 
-    def agree(self, group=None, device=None):
+    def agree(self, group: ProcessGroup | None = None, device: Any = None) -> None:
         """Raises ValueError on every rank unless all of them have made the same plan: one reduction of four numbers."""
         import torch
 
@@ -319,7 +419,7 @@ class Batches:
 
     def __iter__(self):
         for model in self.watched[self._seen :]:
-            watch(model, int(self.plan.lengths.max(initial=0)))
+            watch(model, int(self.plan._lengths.max(initial=0)))
         self._seen = len(self.watched)
         return _Pass(self)
 
@@ -402,7 +502,7 @@ def check(loader):
             "be trained on; call ballast.accelerate.prepared(loader, accelerator) instead of "
             "accelerator.prepare(loader)"
         )
-    check_rows(getattr(loader, "dataset", None), len(layer.plan.lengths))
+    check_rows(getattr(loader, "dataset", None), len(layer.plan._lengths))
     return layer
 
 

@@ -57,6 +57,11 @@ struct any_cost {
     auto const* const k = std::get_if<ballast::coarse_cost>(&model);
     return k == nullptr ? 0 : k->per_micro_batch();
   }
+  /// Milliseconds of a unit; 0 where it says no time.
+  [[nodiscard]] double ms_per_unit() const {
+    auto const* const k = std::get_if<ballast::coarse_cost>(&model);
+    return k == nullptr ? 0 : k->ms_per_unit();
+  }
   friend bool operator==(any_cost const& a, any_cost const& b);
 };
 

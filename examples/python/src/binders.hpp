@@ -23,5 +23,6 @@ void bind_streams(nanobind::module_& m);
 void bind_shards(nanobind::module_& m);
 void bind_chunks(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
+void bind_report(nanobind::module_& m);
 
 }  // namespace ballast_python

@@ -26,29 +26,17 @@ std::string sentence_or_throw(Verdict const& v) {
   return ballast::describe(v);
 }
 
-/// The plan in the planner's numbers, which the validators read.
-template <class Plan>
-auto planned(Plan const& p, planned_lengths const& lengths) {
-  ballast::require(lengths.numbers().skipped == p.numbers.skipped,
-                   [] { return "lengths has other samples of length 0 than the plan has skipped"; });
-  auto plan = p.plan;
-  renumber(plan, [&](std::uint32_t s) { return p.numbers.planned(s); });
-  return plan;
-}
-
-char const* policy_of(sample_numbers const& numbers) { return numbers.skipped.empty() ? "error" : "skip"; }
-
 }  // namespace
 
 void bind_check(nb::module_& m) {
   m.def(
       "check",
       [](packing_plan const& plan, array_like const& lengths) {
-        planned_lengths const given(lengths, policy_of(plan.numbers));
-        auto const made = planned(plan, given);
+        auto const given = lengths_for(plan, lengths);
+        auto const made = planned(plan, *given);
         return sentence_or_throw(without_gil([&] {
-          auto const v = ballast::check_packing(made, given.range(), plan.options);
-          return v.valid() && plan.padded ? ballast::check_padded(made.packs, given.range(), plan.options) : v;
+          auto const v = ballast::check_packing(made, given->range(), plan.options);
+          return v.valid() && plan.padded ? ballast::check_padded(made.packs, given->range(), plan.options) : v;
         }));
       },
       "plan"_a, "lengths"_a,
@@ -57,11 +45,11 @@ void bind_check(nb::module_& m) {
   m.def(
       "check",
       [](step_plan const& p, array_like const& lengths, optional_array const& together) {
-        planned_lengths const given(lengths, policy_of(p.numbers));
-        auto const keys = given.keys(together, "together");
-        auto const made = planned(p, given);
+        auto const given = lengths_for(p, lengths);
+        auto const keys = given->keys(together, "together");
+        auto const made = planned(p, *given);
         return sentence_or_throw(
-            without_gil([&] { return ballast::check_batching(made, given.range(), p.options, p.cost, p.share_overhead, keys); }));
+            without_gil([&] { return ballast::check_batching(made, given->range(), p.options, p.cost, p.share_overhead, keys); }));
       },
       "plan"_a, "lengths"_a, nb::kw_only(), "together"_a = nb::none(), "The same for a plan of steps.");
   m.def(

@@ -14,6 +14,7 @@ NB_MODULE(_ballast, m) {
   ballast_python::bind_costs(m);
   ballast_python::bind_models(m);
   ballast_python::bind_groups(m);
+  ballast_python::bind_report(m);
   ballast_python::bind_packing(m);
   ballast_python::bind_steps(m);
   ballast_python::bind_micro_batches(m);

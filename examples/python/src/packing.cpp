@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/bounds.hpp>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "arrays.hpp"
@@ -21,11 +23,16 @@
 #include "interrupt.hpp"
 #include "planned_lengths.hpp"
 #include "plans.hpp"
+#include "report/html.hpp"
+#include "saved.hpp"
 #include "words.hpp"
 
 namespace ballast_python {
 
 namespace {
+
+using ballast_cli::grouped;
+using ballast_cli::html::plural;
 
 struct request {
   ballast::packing_options options;
@@ -33,7 +40,7 @@ struct request {
   enum { fast, searched, near_optimal } how = fast;
 };
 
-packing_plan run(integer_view const& lengths, request const& r) {
+packing_plan run(planned_lengths const& lengths, request const& r) {
   if (r.how == request::fast) return {without_gil([&] { return pack(lengths, r.options); }), r.options};
   auto const searched = [&](std::stop_token stop) {
     auto limits = r.limits;
@@ -79,6 +86,25 @@ nb::list pieces_of(packing_plan const& p) {
   return out;
 }
 
+nb::tuple state_of(nb::handle self) {
+  auto const& p = nb::cast<packing_plan const&>(self);
+  auto const& o = p.options;
+  return nb::make_tuple(saved(p.plan, self),
+                        nb::make_tuple(o.capacity, o.max_samples, o.sample_multiple, o.pack_multiple, o.pack_count_multiple, o.pack_count,
+                                       static_cast<unsigned>(o.oversize), p.padded),
+                        saved(p.numbers, self));
+}
+
+void restore(packing_plan& p, nb::tuple const& state) {
+  ballast::packing_options o;
+  unsigned oversize = 0;
+  bool padded = false;
+  std::tie(o.capacity, o.max_samples, o.sample_multiple, o.pack_multiple, o.pack_count_multiple, o.pack_count, oversize, padded) =
+      nb::cast<std::tuple<std::int64_t, std::uint64_t, std::int64_t, std::int64_t, std::uint64_t, std::uint64_t, unsigned, bool>>(state[1]);
+  o.oversize = static_cast<ballast::oversize>(oversize);
+  new (&p) packing_plan{packing_of(state[0]), o, padded, sample_numbers_from(state[2])};
+}
+
 void bind_plan(nb::module_& m) {
   nb::class_<packing_plan>(m, "Packing", "Samples in packs, and the number of packs beside a proven lower bound.")
       .def_prop_ro(
@@ -117,10 +143,34 @@ void bind_plan(nb::module_& m) {
       .def(
           "hash", [](packing_plan const& p) { return ballast::hash(p.plan.packs); },
           "A number of 64 bits that is equal for equal plans, on every machine, and equals that of the C++ library.")
+      .def_prop_ro(
+          "idle", [](nb::handle) { return nb::none(); }, nb::sig("def idle(self) -> None"),
+          "None: packs are on no rank yet, so nothing says how long one waits.")
+      .def_prop_ro(
+          "dropped", [](nb::handle self) { return view<std::uint32_t>(nullptr, 0, self); },
+          "Samples that an incomplete step leaves out: none, since packs have no steps.")
+      .def_prop_ro(
+          "repeated", [](nb::handle self) { return view<std::uint32_t>(nullptr, 0, self); },
+          "Samples that are trained on again: none, since packs have no steps.")
       .def("__len__", [](packing_plan const& p) { return p.plan.packs.size(); })
+      .def(
+          "__getitem__", [](nb::handle self, std::int64_t pack) { return self.attr("packs")[pack]; }, "pack"_a,
+          nb::sig("def __getitem__(self, pack: int) -> numpy.typing.NDArray[numpy.uint32]"), "The sample indices of a pack.")
+      .def(
+          "__iter__", [](nb::handle self) { return nb::iter(self.attr("packs")); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[numpy.typing.NDArray[numpy.uint32]]"))
+      .def("__copy__", [](nb::object const& self) { return self; })
+      .def(
+          "__deepcopy__", [](nb::object const& self, nb::handle) { return self; }, "memo"_a)
+      .def("__getstate__", &state_of, nb::sig("def __getstate__(self) -> tuple[object, ...]"))
+      .def("__setstate__", &restore, nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"))
       .def("__repr__", [](packing_plan const& p) {
-        return "<Packing: " + std::to_string(p.plan.packs.size()) + " packs, at least " + std::to_string(p.plan.count.lower_bound) +
-               " needed>";
+        auto const& plan = p.plan;
+        return "<Packing: " + plural(plan.packs.members.size(), plan.pieces.empty() ? "sample" : "sample and piece") + " in " +
+               plural(plan.packs.size(), "pack") + " of up to " + grouped(static_cast<std::uint64_t>(p.options.capacity)) +
+               " tokens, at least " + grouped(static_cast<std::uint64_t>(plan.count.lower_bound)) + " needed; fill " +
+               ballast_cli::percent(plan.fill(p.options.capacity)) +
+               (plan.set_aside.empty() ? std::string() : "; " + grouped(plan.set_aside.size()) + " set aside") + ">";
       });
 }
 
@@ -144,10 +194,10 @@ void bind_packing(nb::module_& m) {
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
          std::int64_t sample_multiple, std::optional<std::uint64_t> max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
          bool search, std::string const& zero_length) {
-        planned_lengths const given(lengths, zero_length);
+        auto const given = planned_lengths::of(lengths, zero_length);
         auto const options =
             options_of(capacity, oversize, pack_multiple, sample_multiple, max_items.value_or(0), pack_count_multiple, pack_count);
-        return checked(given.plan([&] { return run(given, {options, {}, search ? request::searched : request::fast}); }), given);
+        return checked(given->plan([&] { return run(*given, {options, {}, search ? request::searched : request::fast}); }), *given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
       "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "search"_a = false, "zero_length"_a = "error",
@@ -161,10 +211,10 @@ void bind_packing(nb::module_& m) {
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
          std::int64_t sample_multiple, std::optional<std::uint64_t> max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
          std::uint64_t work, double gap, double seconds, std::string const& zero_length) {
-        planned_lengths const given(lengths, zero_length);
+        auto const given = planned_lengths::of(lengths, zero_length);
         auto const options =
             options_of(capacity, oversize, pack_multiple, sample_multiple, max_items.value_or(0), pack_count_multiple, pack_count);
-        return checked(given.plan([&] { return run(given, {options, limits_of(work, gap, seconds), request::near_optimal}); }), given);
+        return checked(given->plan([&] { return run(*given, {options, limits_of(work, gap, seconds), request::near_optimal}); }), *given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
       "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "work"_a = 1'000'000'000, "gap"_a = 0.0,
@@ -173,11 +223,11 @@ void bind_packing(nb::module_& m) {
       "padded_batches",
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t sample_multiple,
          std::optional<std::uint64_t> max_items, std::string const& zero_length) {
-        planned_lengths const given(lengths, zero_length);
+        auto const given = planned_lengths::of(lengths, zero_length);
         auto const options = options_of(capacity, oversize, 1, sample_multiple, max_items.value_or(0), 1, 0, of_padded_rows);
         return checked(
-            {given.plan([&] { return without_gil([&] { return ballast::padded_batches(given.range(), options); }); }), options, true},
-            given);
+            {given->plan([&] { return without_gil([&] { return ballast::padded_batches(given->range(), options); }); }), options, true},
+            *given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "sample_multiple"_a = 1, "max_items"_a = nb::none(),
       "zero_length"_a = "error",

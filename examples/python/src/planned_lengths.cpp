@@ -20,22 +20,29 @@ inline constexpr word<bool> zero_words[] = {{"error", false}, {"skip", true}};
 
 }  // namespace
 
+std::shared_ptr<planned_lengths const> planned_lengths::of(array_like const& lengths, std::string const& zero_length) {
+  return {new planned_lengths(lengths, zero_length), [](planned_lengths const* made) {
+            nb::gil_scoped_acquire const held;
+            delete made;
+          }};
+}
+
 planned_lengths::planned_lengths(array_like const& lengths, std::string const& zero_length) : integers(lengths, "lengths"), given_(*this) {
   auto const skip = value_named(zero_words, zero_length, "zero_length");
   auto const n = given_.size();
-  numbers_.given = n;
+  std::vector<std::uint32_t> zero;
   for (std::size_t i = 0; i < n; ++i)
-    if (given_[i] == 0) numbers_.skipped.push_back(static_cast<std::uint32_t>(i));
+    if (given_[i] == 0) zero.push_back(static_cast<std::uint32_t>(i));
+  numbers_ = {n, std::move(zero)};
   if (numbers_.skipped.empty()) return;
   require(skip, [&] {
     return "lengths[" + std::to_string(numbers_.skipped.front()) + "] = 0 has no tokens to train on (" +
            std::to_string(numbers_.skipped.size()) + (numbers_.skipped.size() == 1 ? " such sample" : " such samples") +
            "): zero_length=\"skip\" leaves such samples out, and names them";
   });
-  for (std::size_t i = 0; i < n; ++i) {
-    if (given_[i] == 0) continue;
+  tokens_.reserve(numbers_.kept.size());
+  for (auto const i : numbers_.kept) {
     require(given_[i] > 0, [&] { return "lengths[" + std::to_string(i) + "] = " + std::to_string(given_[i]) + " must be positive"; });
-    numbers_.kept.push_back(static_cast<std::uint32_t>(i));
     tokens_.push_back(given_[i]);
   }
   static_cast<integer_view&>(*this) = {tokens_.data(), tokens_.size(), kind::i64};

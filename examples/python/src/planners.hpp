@@ -7,6 +7,7 @@
 #include <ballast/core/search_limits.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
+#include <ballast/plan/plan_data.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "any_cost.hpp"
+#include "baselines.hpp"
 #include "integer_view.hpp"
 #include "sample_numbers.hpp"
 
@@ -49,7 +51,19 @@ struct run_request {
   std::uint64_t buckets = 16;
 };
 
-/// A training run of the library.
+/// Lengths, read where they lie, and what keeps them there.
+struct kept_lengths {
+  integer_view view;
+  std::shared_ptr<void const> owner;
+};
+
+/// What a training run is saved as: the words of its state, and its plan, of whose samples `set_aside` and `pieces` alone count.
+struct saved_run {
+  std::vector<std::uint64_t> words;
+  ballast::data_plan<> plan;
+};
+
+/// A training run of the library. A stop ends what plans early: then drop the run, which is cheap to copy before.
 class planned_run {
  public:
   struct numbers {
@@ -57,27 +71,38 @@ class planned_run {
   };
   virtual ~planned_run() = default;
   std::shared_ptr<sample_numbers const> samples;  ///< of the samples that the functions below return
-  [[nodiscard]] virtual std::uint64_t steps() const = 0;
+  [[nodiscard]] virtual std::uint64_t steps(std::stop_token const& stop) const = 0;
+  /// Whether that is known without planning.
+  [[nodiscard]] virtual bool counted() const = 0;
   [[nodiscard]] virtual std::uint64_t step() const = 0;
-  [[nodiscard]] virtual bool done() const = 0;
-  virtual numbers next() = 0;
+  [[nodiscard]] virtual bool done(std::stop_token const& stop) const = 0;
+  /// Whether `next` need not plan.
+  [[nodiscard]] virtual bool ready() const = 0;
+  virtual numbers next(std::stop_token const& stop) = 0;
   [[nodiscard]] virtual ballast::groups<> packs_of(std::uint64_t rank) const = 0;
   [[nodiscard]] virtual std::vector<std::uint64_t> words() const = 0;
-  virtual void resume(std::span<std::uint64_t const> words) = 0;
+  virtual void resume(std::span<std::uint64_t const> words, std::stop_token const& stop) = 0;
   [[nodiscard]] virtual std::uint64_t hash() const = 0;
   [[nodiscard]] virtual std::unique_ptr<planned_run> copy() const = 0;
+  /// Goes on where a changed copy is.
+  virtual void take(planned_run const& copy) = 0;
   /// Takes the time of the last step, or that of each rank in it.
   virtual void observe(double ms) = 0;
   virtual void observe(std::span<double const> ms) = 0;
   /// What the times say, as words of `run_costs`.
   [[nodiscard]] virtual std::vector<std::uint64_t> measured() const = 0;
-  virtual bool recalibrate(std::span<std::uint64_t const> words) = 0;
-  [[nodiscard]] virtual std::uint64_t micro_batches() const = 0;
-  [[nodiscard]] virtual std::vector<ballast::sample_piece> const& pieces() const = 0;
-  [[nodiscard]] virtual std::vector<std::uint32_t> const& set_aside() const = 0;
-  [[nodiscard]] virtual std::vector<std::uint32_t> const& dropped() const = 0;
+  virtual bool recalibrate(std::span<std::uint64_t const> words, std::stop_token const& stop) = 0;
+  /// The plan of this pass, or of its rest, without tokens and costs of its samples.
+  [[nodiscard]] virtual ballast::data_plan<> const& plan() const = 0;
+  /// Samples longer than the capacity that are in no pass.
+  [[nodiscard]] virtual std::vector<std::uint32_t> set_aside() const = 0;
+  /// The plan of this pass beside others of the same samples.
+  [[nodiscard]] virtual plan_comparison compared() const = 0;
 };
-[[nodiscard]] std::unique_ptr<planned_run> make_run(integer_view const& lengths, run_request const& request, any_cost const& cost,
-                                                    std::stop_token stop);
+[[nodiscard]] std::unique_ptr<planned_run> make_run(kept_lengths lengths, run_request const& request, any_cost const& cost,
+                                                    std::stop_token const& stop);
+/// The same from what `words` and `plan` returned: nothing is planned.
+[[nodiscard]] std::unique_ptr<planned_run> restored_run(kept_lengths lengths, run_request const& request, any_cost const& cost,
+                                                        saved_run saved);
 
 }  // namespace ballast_python

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "costs.hpp"
 #include "planners.hpp"
@@ -24,5 +26,11 @@ struct step_plan {
   std::uint32_t share_overhead = 0;
   sample_numbers numbers{};
 };
+
+/// Share of the time of all ranks in which a rank waits for a slower one.
+[[nodiscard]] inline double idle_of(ballast::batching<> const& plan) { return 1 - 1 / plan.slowest_over_mean(); }
+
+/// What a user wants to know of a plan of steps, in a line.
+[[nodiscard]] std::string in_a_line(ballast::batching<> const& plan, std::int64_t capacity, std::size_t set_aside);
 
 }  // namespace ballast_python

@@ -3,12 +3,26 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace ballast_python {
 
 /// Which of the given samples are planned: all, or those that have tokens. Planners number these from 0.
 struct sample_numbers {
+  sample_numbers() = default;
+  /// @param samples how many are given @param left_out those that are not planned, ascending
+  sample_numbers(std::size_t samples, std::vector<std::uint32_t> left_out) : given(samples), skipped(std::move(left_out)) {
+    if (skipped.empty()) return;
+    kept.reserve(given - skipped.size());
+    auto next = skipped.begin();
+    for (std::uint32_t i = 0; i < given; ++i)
+      if (next != skipped.end() && *next == i)
+        ++next;
+      else
+        kept.push_back(i);
+  }
+
   std::size_t given = 0;
   std::vector<std::uint32_t> kept;     ///< the given number of each planned sample; empty where all are planned
   std::vector<std::uint32_t> skipped;  ///< given samples that are not planned, ascending

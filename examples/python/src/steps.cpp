@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <ballast/core/classes.hpp>
+#include <ballast/packing/bounds.hpp>
+#include <ballast/packing/oversize.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "arrays.hpp"
@@ -14,6 +19,8 @@
 #include "interrupt.hpp"
 #include "planned_lengths.hpp"
 #include "plans.hpp"
+#include "report/html.hpp"
+#include "saved.hpp"
 #include "words.hpp"
 
 namespace ballast_python {
@@ -49,7 +56,54 @@ nb::list shared_of(step_plan const& p) {
   return out;
 }
 
-double idle_of(step_plan const& p) { return 1 - 1 / p.plan.slowest_over_mean(); }
+/// Of each rank its packs.
+nb::typed<nb::list, nb::typed<nb::list, view_of<std::uint32_t>>> step_of(nb::handle self, std::int64_t step) {
+  nb::typed<nb::list, nb::typed<nb::list, view_of<std::uint32_t>>> out;
+  auto const ranks = static_cast<std::int64_t>(nb::cast<step_plan const&>(self).plan.ranks);
+  for (std::int64_t rank = 0; rank < ranks; ++rank) out.append(packs_of(self, step, rank));
+  return out;
+}
+
+nb::tuple state_of(nb::handle self) {
+  auto const& p = nb::cast<step_plan const&>(self);
+  auto const& o = p.options;
+  auto const numbers = nb::make_tuple(o.capacity, o.ranks, o.micro_batches, static_cast<unsigned>(o.synchronisation), o.stages,
+                                      static_cast<unsigned>(o.left_over), o.seed, o.epoch, o.cost_per_micro_batch, o.cost_per_step,
+                                      o.least_fill, o.time_for_randomness, o.equal_micro_batches, p.share_overhead);
+  return nb::make_tuple(saved(p.plan, self), numbers, p.cost, saved(p.numbers, self));
+}
+
+void restore(step_plan& p, nb::tuple const& state) {
+  ballast::batching_options o;
+  unsigned synchronisation = 0, left_over = 0;
+  std::uint32_t share_overhead = 0;
+  std::tie(o.capacity, o.ranks, o.micro_batches, synchronisation, o.stages, left_over, o.seed, o.epoch, o.cost_per_micro_batch,
+           o.cost_per_step, o.least_fill, o.time_for_randomness, o.equal_micro_batches, share_overhead) =
+      nb::cast<std::tuple<std::int64_t, std::uint64_t, std::uint64_t, unsigned, std::uint64_t, unsigned, std::uint64_t, std::uint64_t,
+                          std::int64_t, std::int64_t, std::uint32_t, std::uint32_t, bool, std::uint32_t>>(state[1]);
+  o.synchronisation = static_cast<ballast::synchronisation>(synchronisation);
+  o.left_over = static_cast<ballast::left_over>(left_over);
+  new (&p) step_plan{batching_of(state[0]), o, nb::cast<any_cost>(state[2]), share_overhead, sample_numbers_from(state[3])};
+}
+
+/// The plan beside others of the same lengths.
+plan_comparison compared(step_plan const& p, array_like const& lengths) {
+  auto const given = lengths_for(p, lengths);
+  return without_gil([&] {
+    auto plan = ballast::data_plan<>{.steps = planned(p, *given),
+                                     .samples = ballast::apply_oversize<>(given->range(), {.capacity = p.options.capacity}, p.cost),
+                                     .packs = {}};
+    ballast::require(p.plan.tokens == plan.samples.all_tokens || !p.plan.dropped.empty() || !p.plan.repeated.empty(), [&] {
+      return "the lengths hold " + std::to_string(plan.samples.all_tokens) + " tokens and the plan " + std::to_string(p.plan.tokens) +
+             ": they are not those that it was made for";
+    });
+    auto const histogram = ballast::fold(plan.samples.tokens);
+    auto const needed = ballast::packing_lower_bound(histogram, p.options.capacity, given->size() + 1);
+    plan.packs = {static_cast<std::int64_t>(p.plan.packs.size()), needed.packs};
+    plan.bound = needed.bound;
+    return compare_with_baselines(plan, {.steps = p.options}, p.cost.ms_per_unit());
+  });
+}
 
 void bind_plan(nb::module_& m) {
   nb::class_<step_plan>(m, "StepPlan", "The steps of an epoch: which packs each rank trains on in each step.")
@@ -74,7 +128,9 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "slowest_over_mean", [](step_plan const& p) { return p.plan.slowest_over_mean(); },
           "Time of the plan over the time with perfect balance; at least 1.")
-      .def_prop_ro("idle", &idle_of, "Share of the time of all ranks in which a rank waits for a slower one.")
+      .def_prop_ro(
+          "idle", [](step_plan const& p) { return idle_of(p.plan); },
+          "Share of the time of all ranks in which a rank waits for a slower one.")
       .def_prop_ro(
           "fill", [](step_plan const& p) { return p.plan.fill(p.options.capacity); }, "Share of the capacity that holds tokens.")
       .def_prop_ro(
@@ -102,14 +158,47 @@ void bind_plan(nb::module_& m) {
       .def(
           "hash", [](step_plan const& p) { return ballast::hash(p.plan); },
           "A number of 64 bits that is equal for equal plans: ranks that compare it know that they have the same plan.")
+      .def_prop_ro(
+          "set_aside", [](nb::handle self) { return view<std::uint32_t>(nullptr, 0, self); },
+          "Samples longer than the capacity that were left out: none, since plan_steps rejects them.")
+      .def("compared", &compared, "lengths"_a, "What `report` shows.")
+      .def(
+          "report",
+          [](nb::handle self, array_like const& lengths, nb::handle path, nb::handle measured) {
+            return nb::object(nb::module_::import_("ballast.report").attr("report_of")(self.attr("compared")(lengths), path, measured));
+          },
+          "lengths"_a, "path"_a = nb::none(), nb::kw_only(), "measured"_a = nb::none(),
+          nb::sig("def report(self, lengths: numpy.typing.ArrayLike, path: str | os.PathLike[str] | None = None, *, measured: "
+                  "ballast.report.Measured | None = None) -> ballast.report.Report"),
+          "The plan beside the naive order, TRL's, transformers' and verl's, for the lengths that it was made for. It is text where it is\n"
+          "printed and a table in a notebook; with a `path`, the page of the command line is written there, too.")
       .def("__len__", [](step_plan const& p) { return p.plan.steps(); })
-      .def("__repr__", [](step_plan const& p) {
-        return "<StepPlan: " + std::to_string(p.plan.steps()) + " steps, " + std::to_string(p.plan.ranks) + " ranks, " +
-               std::to_string(p.plan.packs.size()) + " packs>";
-      });
+      .def("__getitem__", &step_of, "step"_a, "The packs of a step: of each rank, the list of `packs_of`.")
+      .def(
+          "__iter__", [](nb::handle self) { return nb::steal(PySeqIter_New(self.ptr())); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[list[list[numpy.typing.NDArray[numpy.uint32]]]]"))
+      .def("__copy__", [](nb::object const& self) { return self; })
+      .def(
+          "__deepcopy__", [](nb::object const& self, nb::handle) { return self; }, "memo"_a)
+      .def("__getstate__", &state_of, nb::sig("def __getstate__(self) -> tuple[object, ...]"))
+      .def("__setstate__", &restore, nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"))
+      .def("__repr__", [](step_plan const& p) { return "<StepPlan: " + in_a_line(p.plan, p.options.capacity, 0) + ">"; });
 }
 
 }  // namespace
+
+std::string in_a_line(ballast::batching<> const& plan, std::int64_t capacity, std::size_t set_aside) {
+  using ballast_cli::percent;
+  using ballast_cli::html::plural;
+  auto line = plural(plan.packs.members.size() - plan.repeated.size(), "sample") + " in " + plural(plan.packs.size(), "pack") +
+              " of up to " + plural(static_cast<std::uint64_t>(capacity), "token") + "; " + plural(plan.steps(), "step") + " on " +
+              plural(plan.ranks, "rank") + " of " + plural(plan.micro_batches, "micro-batch") + "; idle " + percent(idle_of(plan)) +
+              ", fill " + percent(plan.fill(capacity));
+  for (auto const& [count, what] :
+       {std::pair{set_aside, " set aside"}, {plan.dropped.size(), " dropped"}, {plan.repeated.size(), " repeated"}})
+    if (count > 0) line += "; " + ballast_cli::grouped(count) + what;
+  return line;
+}
 
 void bind_steps(nb::module_& m) {
   bind_plan(m);
@@ -121,10 +210,10 @@ void bind_steps(nb::module_& m) {
          std::optional<std::int64_t> cost_per_micro_batch, std::int64_t cost_per_step, std::uint32_t least_fill,
          std::optional<std::uint32_t> time_for_randomness, optional_array const& together, optional_array const& apart,
          std::uint64_t most_ranks_shared, std::uint32_t share_overhead, std::size_t threads, std::string const& zero_length) {
-        planned_lengths const given(lengths, zero_length);
-        if (most_ranks_shared == 1) require_within(given.given(), capacity, "plan_steps");
-        auto work = given.cost(cost, costs, capacity);
-        auto const same = given.keys(together, "together"), other = given.keys(apart, "apart");
+        auto const given = planned_lengths::of(lengths, zero_length);
+        if (most_ranks_shared == 1) require_within(given->given(), capacity, "plan_steps");
+        auto work = given->cost(cost, costs, capacity);
+        auto const same = given->keys(together, "together"), other = given->keys(apart, "apart");
         ballast::batching_options options{.capacity = capacity,
                                           .ranks = ranks,
                                           .micro_batches = micro_batches,
@@ -138,14 +227,14 @@ void bind_steps(nb::module_& m) {
                                           .least_fill = least_fill,
                                           .time_for_randomness = time_for_randomness.value_or(ballast::batching_options::automatic),
                                           .equal_micro_batches = equal_micro_batches};
-        if (!cost_per_micro_batch) price_micro_batches(options, work, given);
+        if (!cost_per_micro_batch) price_micro_batches(options, work, *given);
         ballast::step_constraints const constraints{
             .together = same, .apart = other, .most_ranks_shared = most_ranks_shared, .share_overhead = share_overhead};
-        auto plan = given.plan([&] {
-          return interruptible([&](std::stop_token const& stop) { return plan_steps(given, options, work, constraints, threads, stop); });
+        auto plan = given->plan([&] {
+          return interruptible([&](std::stop_token const& stop) { return plan_steps(*given, options, work, constraints, threads, stop); });
         });
-        renumber(plan, given.numbers());
-        return step_plan{std::move(plan), options, work, share_overhead, given.numbers()};
+        renumber(plan, given->numbers());
+        return step_plan{std::move(plan), options, work, share_overhead, given->numbers()};
       },
       "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a = 1, "cost"_a = nb::none(), "costs"_a = nb::none(),
       "seed"_a = 0, "epoch"_a = 0, "left_over"_a = "split", "synchronisation"_a = "per_step", "stages"_a = 1,

@@ -33,15 +33,10 @@ struct run_costs {
   }
   /// @brief Measured costs as 8 integers, to send to other ranks.
   [[nodiscard]] std::vector<std::uint64_t> words() const {
-    auto const& k = per_unit;
-    return {k[0].numerator,
-            k[0].denominator,
-            k[1].numerator,
-            k[1].denominator,
-            k[2].numerator,
-            k[2].denominator,
-            static_cast<std::uint64_t>(per_micro_batch),
-            static_cast<std::uint64_t>(per_step)};
+    std::vector<std::uint64_t> out;
+    for (auto const& k : per_unit) out.insert(out.end(), {k.numerator, k.denominator});
+    out.insert(out.end(), {static_cast<std::uint64_t>(per_micro_batch), static_cast<std::uint64_t>(per_step)});
+    return out;
   }
   /// @brief The measured costs that `words` wrote.
   /// @param words  integers

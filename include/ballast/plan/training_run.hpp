@@ -19,15 +19,6 @@
 
 /// @file
 /// @brief `training_run`: walks through the steps of several epochs, and resumes at any step, also with another number of ranks.
-/// @code
-/// ballast::training_run run(lengths, {.data = {.steps = {.capacity = 8192, .ranks = 8}}, .epochs = 3}, cost);
-/// if (resuming) run.resume(ballast::run_state::from_words(saved));
-/// while (!run.done()) {
-///   run.next();
-///   for (auto const pack : run.packs_of(my_rank)) train_on(pack);
-///   saved = run.state().words();
-/// }
-/// @endcode
 
 namespace ballast::inline v0_2 {
 
@@ -80,6 +71,33 @@ class training_run {
             [] { return "steps_per_epoch: there is no step, because no sample is left to train on"; });
   }
 
+  /// @brief Goes on where another run was, with its plan: nothing is planned.
+  /// @tparam R  range of integers
+  /// @param lengths  tokens of each sample
+  /// @param options  those of the other run
+  /// @param cost     cost of a sample by its length
+  /// @param from     state of the other run
+  /// @param plan     plan of the other run, of whose samples `set_aside` alone is read
+  /// @throws invalid_input if the state is of a run with other samples, costs or options, or of another plan
+  /// @par Complexity
+  /// O(samples).
+  template <length_range R>
+  training_run(R const& lengths, run_options options, Cost cost, run_state const& from, data_plan<Index> plan)
+      : planner_(lengths, std::move(options), std::move(cost)), parts_(from.parts), plan_(std::move(plan)) {
+    fingerprint_ = planner_.fingerprint();
+    auto const ranks = planner_.options().data.steps.ranks;
+    require(from.fingerprint == fingerprint_ && !parts_.empty() && plan_.steps.ranks == ranks && parts_.back().steps <= plan_.steps.steps(),
+            [] { return "the state is of a run with other samples, costs or options, or of another plan"; });
+    step_ = from.step;
+    pass_ = from.pass;
+    place_ = static_cast<std::size_t>(parts_.back().steps);
+    if (parts_.back().costs.measured) planner_.reprice(parts_.back().costs);
+    auto& samples = plan_.samples;
+    auto set_aside = std::exchange(samples, planner_.samples()).set_aside;
+    for (auto const i : set_aside) samples.all_tokens -= samples.cost[i] > 0 ? samples.tokens[i] : 0, samples.all_cost -= samples.cost[i];
+    samples.set_aside = std::move(set_aside);
+  }
+
   /// @brief Number of steps of the whole run, for a learning-rate schedule.
   /// @return exactly as many steps as `next` hands out, unless the ranks, the cost or the number of epochs change
   /// @par Complexity
@@ -99,8 +117,7 @@ class training_run {
   [[nodiscard]] bool done() const {
     auto const& o = planner_.options();
     if (o.steps_per_epoch != 0) return step_ >= steps();
-    if (pass_ >= o.epochs) return true;
-    if (place_ < plan_.steps.steps()) return false;
+    if (pass_ >= o.epochs || place_ < plan_.steps.steps()) return pass_ >= o.epochs;
     return pass_ + 1 >= o.epochs || !planner_.has_samples() || (o.data.steps.left_over == left_over::drop && step_ == steps());
   }
 
@@ -131,19 +148,21 @@ class training_run {
   void packs_of(std::uint64_t) const&& = delete;  ///< a view of a temporary would dangle
 
   /// @brief The plan of the current pass, or of its rest since ranks or costs last changed; its steps are in the order of training.
-  [[nodiscard]] data_plan<Index> const& plan() const noexcept { return plan_; }
+  [[nodiscard]] data_plan<Index> const& plan() const& noexcept { return plan_; }
+  [[nodiscard]] data_plan<Index> plan() && noexcept { return std::move(plan_); }
   /// @brief Whether no stop cut short the plan of this pass. If one did, make the run anew, or send this rank's plan to the others.
   [[nodiscard]] bool complete() const noexcept { return plan_.steps.complete; }
 
   /// @brief What ranks compare once an epoch: equal hashes mean equal samples, options, plans and positions.
   /// @par Complexity
   /// O(samples).
-  [[nodiscard]] std::uint64_t hash() const {
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(state(), plan_.steps); }
+  /// @brief The same from both. @param at state @param steps those of `plan()` @return the hash
+  [[nodiscard]] static std::uint64_t hash_of(run_state const& at, batching<Index> const& steps) {
     fnv1a h;
-    auto const words = state().words();
+    auto const words = at.words();
     for (std::size_t k = 0; k + 1 < words.size(); ++k) h.append(words[k]);  // without their digest
-    h.append(ballast::hash(plan_.steps));
-    h.append(plan_.steps.complete ? 1 : 0);
+    for (auto const value : {ballast::hash(steps), std::uint64_t{steps.complete}}) h.append(value);
     return h.value();
   }
 
@@ -151,10 +170,8 @@ class training_run {
   [[nodiscard]] run_state state() const { return {fingerprint_, step_, pass_, parts_}; }
 
   /// @brief Goes on where another run was.
-  ///
   /// If that run had other ranks or micro-batches, what is left of the pass is planned anew for those of this run. If it has trained on
   /// all epochs of this run, this run is `done()`.
-  ///
   /// @param from  the state of a run with the same samples, cost and options, apart from ranks, micro-batches and epochs
   /// @throws invalid_input if the other run had other samples, costs or options, or the state is damaged; this run is then unchanged
   /// @par Complexity
@@ -207,7 +224,6 @@ class training_run {
     watch.observe(plan_, place_ - 1, ms);
   }
   /// @brief Plans the rest of the pass, and all later passes, under measured times.
-  ///
   /// All ranks need the same integers: let one rank call `step_observer::recalibrate` and send `run_costs::of(found).words()`.
   ///
   /// @param found  what an observer found, or what `run_costs::from_words` read
@@ -217,9 +233,7 @@ class training_run {
   /// As `plan_rest`.
   bool recalibrate(run_costs const& found) {
     if (found.measured) static_cast<void>(run_costs::from_words(found.words()));
-    auto part = parts_.back();
-    part.steps = 0;
-    part.costs = found;
+    auto const part = next_part(found);
     auto other = *this;
     auto const anew = other.turn_to_part(part);
     *this = std::move(other);
@@ -231,13 +245,10 @@ class training_run {
   bool recalibrate(measurement const& found) { return recalibrate(run_costs::of(found)); }
 
   /// @brief A task that plans the next pass, for another thread: `std::async(std::launch::async, run.plan_ahead())`.
-  ///
   /// The run may hand out steps while the task runs, but must not be destroyed, resumed or recalibrated.
-  ///
   /// @return a callable without arguments that returns a `planned_pass`
   [[nodiscard]] auto plan_ahead() const& {
-    auto part = parts_.back();
-    part.steps = 0;
+    auto const part = next_part(parts_.back().costs);
     return [this, part, pass = pass_ + 1] { return planned_pass{pass, part, planner_.planned(pass, part)}; };
   }
   void plan_ahead() const&& = delete;  ///< the task of a temporary would dangle
@@ -246,13 +257,10 @@ class training_run {
   void bring(planned_pass ahead) { ahead_ = std::move(ahead); }
 
  private:
+  [[nodiscard]] run_part next_part(run_costs const& costs) const { return {0, parts_.back().ranks, parts_.back().micro_batches, costs}; }
   void turn_to(std::uint64_t pass) {
-    auto part = parts_.back();
-    part.steps = 0;
-    if (ahead_.pass == pass && ahead_.part == part)
-      plan_ = std::exchange(ahead_, {}).plan;
-    else
-      plan_ = planner_.planned(pass, part);
+    auto const part = next_part(parts_.back().costs);
+    plan_ = ahead_.pass == pass && ahead_.part == part ? std::exchange(ahead_, {}).plan : planner_.planned(pass, part);
     parts_ = {part};
     pass_ = pass;
     place_ = 0;
@@ -268,12 +276,9 @@ class training_run {
     return rest.anew;
   }
   [[nodiscard]] std::uint64_t steps_in(std::uint64_t pass) const {
-    auto part = parts_.back();
-    part.steps = 0;
-    while (counts_.size() <= pass) {
-      auto const p = std::uint64_t{counts_.size()};
+    auto const part = next_part(parts_.back().costs);
+    for (auto p = std::uint64_t{counts_.size()}; p <= pass; ++p)
       counts_.push_back(p <= pass_ ? 0 : std::uint64_t{planner_.planned(p, part).steps.steps()});
-    }
     return counts_[static_cast<std::size_t>(pass)];
   }
 

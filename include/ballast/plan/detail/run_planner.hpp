@@ -44,6 +44,7 @@ class run_planner {
   }
 
   [[nodiscard]] run_options const& options() const noexcept { return options_; }
+  [[nodiscard]] trained_samples<Index> const& samples() const noexcept { return samples_; }
   [[nodiscard]] bool has_samples() const noexcept { return samples_.tokens.size() != samples_.set_aside.size(); }
 
   [[nodiscard]] data_plan<Index> planned(std::uint64_t pass, run_part const& part) const {
@@ -72,11 +73,10 @@ class run_planner {
   }
   /// Weighs all samples anew, for passes to come.
   void reprice(run_costs const& costs) {
-    auto const kept = kept_of(samples_.tokens.size(), samples_.set_aside);
     samples_.all_cost = 0;
     with_cost(costs, [&](auto const& cost) {
-      for (std::size_t k = 0; k < samples_.tokens.size() - samples_.set_aside.size(); ++k) {
-        auto const i = kept.empty() ? k : static_cast<std::size_t>(kept[k]);
+      for (std::size_t i = 0; i < samples_.tokens.size(); ++i) {
+        if (samples_.cost[i] == 0) continue;  // it is set aside
         auto const name = [&] { return entry("samples.tokens", i, samples_.tokens[i]); };
         samples_.cost[i] = checked_cost(samples_.tokens[i], cost_of_sample{cost, i}, "cost", name);
         samples_.all_cost += samples_.cost[i];
