@@ -6,6 +6,7 @@
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/patterns/detail/fewest_packs_program.hpp>
 #include <ballast/patterns/detail/pattern_dive.hpp>
 #include <ballast/patterns/detail/reduce_stock.hpp>
 #include <ballast/patterns/patterns.hpp>
@@ -111,13 +112,14 @@ template <class = when_called>
   };
   pattern_knapsack<> knapsack(rows, unit);
   for (std::uint64_t attempt = 0; out.status == status::unknown && (attempt == 0 || budget.allows(end)); ++attempt) {
-    pattern_dive<> dive(rows, knapsack, {options.seed + attempt, attempt % 2 == 0}, budget, end);
+    pattern_attempt shared(rows, options.seed + attempt, attempt % 2 == 0, budget, end);
+    pattern_dive<fewest_packs_program<>> dive(shared, knapsack);
     out.status = dive.run(options.packs - made.packs(), columns);
-    if (attempt == 0 && !dive.values().empty()) {
+    if (attempt == 0 && !dive.program().values().empty()) {
       out.values.assign(lengths.lengths.size(), 0);
-      for (std::size_t i = 0; i < rows.size(); ++i) out.values[rows.item_class[i]] = dive.values()[i];
-      out.value_of_pack = dive.value_of_pack();
-      dive.for_each_basic(append(out.basis));
+      for (std::size_t i = 0; i < rows.size(); ++i) out.values[rows.item_class[i]] = dive.program().values()[i];
+      out.value_of_pack = dive.program().value_of_pack();
+      dive.program().for_each_basic(append(out.basis));
     }
     if (out.status != status::feasible) continue;
     out.patterns = std::move(made);

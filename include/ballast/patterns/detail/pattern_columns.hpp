@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_watch.hpp>
+#include <ballast/patterns/detail/reduce_stock.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -91,5 +93,23 @@ class pattern_columns {
   std::vector<std::uint32_t> bans_;
   std::unordered_set<std::uint64_t> known_;
 };
+
+/// What an attempt to fill packs shares with its program.
+struct pattern_attempt {
+  pattern_rows const& rows;
+  search_budget& budget;
+  splitmix64 random;
+  pattern_columns columns;
+  std::vector<std::uint64_t> left;  ///< samples of each row
+  std::uint64_t end;                ///< the work at which the attempt ends
+  bool stop_early;                  ///< whether no new patterns are made below the root once the program fits
+
+  pattern_attempt(pattern_rows const& all, std::uint64_t seed, bool early, search_budget& budget_, std::uint64_t end_)
+      : rows(all), budget(budget_), random(seed), columns(all.size(), random), left(all.count), end(end_), stop_early(early) {}
+};
+/// A number from 0 to 1, of 53 bits.
+[[nodiscard]] inline double uniform_double(splitmix64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
+/// What a double that stands for a whole number may differ from it.
+inline constexpr double nearly_whole = 1e-5;
 
 }  // namespace ballast::inline v0_2::detail

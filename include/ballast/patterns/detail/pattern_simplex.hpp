@@ -37,11 +37,8 @@ class pattern_simplex {
         row_(rows),
         basis_(rows),
         surplus_at_(rows, nowhere) {
-    for (auto& s : shift_) s = 1e-7 * (0.5 + uniform(random));
+    for (auto& s : shift_) s = 1e-7 * (0.5 + uniform_double(random));
   }
-
-  /// A number from 0 to 1, of 53 bits.
-  [[nodiscard]] static double uniform(splitmix64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
   /// Sets what is demanded, a little above the samples of each row, so that few solutions are degenerate.
   void demand(std::span<std::uint64_t const> left) {
