@@ -191,6 +191,46 @@ TEST_CASE("solve_cutting_stock: packs that triplets fill to the last token are f
   CHECK(work < 400'000'000);
 }
 
+TEST_CASE("solve_cutting_stock: what has to fill every pack gets the same answer from squares as from fewest packs", "[patterns][property]") {
+  std::size_t feasible = 0, infeasible = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    ballast::splitmix64 draw(seed);
+    auto const packs = static_cast<std::size_t>(between(9, 14, draw));  // too many for exhaustive search at the root
+    auto lengths = triplets(packs, 200, seed);
+    for (auto i = seed % 3; i > 0; --i) {  // moves tokens, so that it may be impossible
+      auto const a = draw() % lengths.size(), b = draw() % lengths.size();
+      ++lengths[a];
+      --lengths[b];
+    }
+    auto const h = ballast::fold(lengths);
+    CAPTURE(seed, packs);
+    auto const squares = solve_cutting_stock(h, {.capacity = 200, .packs = packs}, {.work = 40'000'000});
+    auto const simplex = solve_cutting_stock(h, {.capacity = 200, .packs = packs, .reduce = false}, {.work = 40'000'000});
+    if (seed % 3 == 0) REQUIRE(squares.status == status::feasible);
+    if (squares.status == status::feasible) REQUIRE(is_plan(squares.patterns, h, 200, packs));
+    REQUIRE_FALSE((squares.status == status::feasible && simplex.status == status::infeasible));
+    REQUIRE_FALSE((squares.status == status::infeasible && simplex.status == status::feasible));
+    feasible += squares.status == status::feasible ? 1 : 0;
+    infeasible += squares.status == status::infeasible ? 1 : 0;
+  }
+  CHECK((feasible >= 10 && infeasible > 0));
+}
+
+TEST_CASE("solve_cutting_stock: squares prove that odd samples fill no pack", "[patterns][property]") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto lengths = triplets(30, 400, seed);
+    for (auto& l : lengths) l *= 2;
+    for (auto const l : {40, 60, 96, 100, 300, 502, 502}) lengths.push_back(l);
+    auto const odd = lengths.size() - 2;
+    REQUIRE(solve_cutting_stock(ballast::fold(lengths), {.capacity = 800, .packs = 32}).status == status::feasible);
+    --lengths[odd];  // in different packs, and nothing else is odd
+    ++lengths[odd + 1];
+    REQUIRE(solve_cutting_stock(ballast::fold(lengths), {.capacity = 800, .packs = 32}).status == status::infeasible);
+  }
+}
+
 TEST_CASE("solve_cutting_stock: many samples of few lengths, and a program that starts from another", "[patterns]") {
   ballast::splitmix64 draw(7);
   std::vector<std::int64_t> few(24);
@@ -269,7 +309,7 @@ TEST_CASE("solve_cutting_stock: nothing, one sample, whole packs, bad input", "[
 
 TEST_CASE("solve_cutting_stock: the optimum of published instances that other searches miss", "[patterns][traces]") {
   for (auto const& each : ballast_test::bpplib({"Falkenauer_t60_06", "Falkenauer_t249_17", "Hard28_BPP742", "N1C2W2_H", "Waescher_TEST0014",
-                                                "201_2500_DI_22", "BPP_1000_1000_0.2_0.8_4", "csAB125_6", "csBB125_6"})) {
+                                                "201_2500_DI_22", "402_10000_DI_31", "BPP_1000_1000_0.2_0.8_4", "csAB125_6", "csBB125_6"})) {
     CAPTURE(each.name);
     auto const found = solve_cutting_stock(each.lengths, {.capacity = each.capacity, .packs = each.bound});
     REQUIRE(found.status == status::feasible);

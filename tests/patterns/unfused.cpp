@@ -18,6 +18,16 @@ TEST_CASE("unfused: a product is rounded before it is added", "[patterns]") {
   CHECK(y == std::vector<double>(3, 0));
   CHECK(ballast::detail::plus_products(minus, x.data(), x.data(), 1) == 0);
   std::uint32_t const at[] = {2};
+  for (std::size_t const n : {4U, 5U, 6U}) {
+    std::vector<double> const left(n, 1), right(n, 2);
+    CHECK(ballast::detail::four_sums_of_products(left.data(), right.data(), n) == 2 * static_cast<double>(n));
+  }
+  std::vector<double> const pair{1, 0, 0, 0, a}, other{minus, 0, 0, 0, a};
+  CHECK(ballast::detail::four_sums_of_products(pair.data(), other.data(), 5) == 0);
+  double first = a, second = -minus;
+  ballast::detail::rotate(&first, &second, a, -1, 1);
+  CHECK(first == 0);
+  CHECK(second == ballast::detail::plus_product(a, a, -minus));
   CHECK(ballast::detail::minus_sparse_products(-minus, x.data(), at, 1, x.data()) == 0);
 }
 

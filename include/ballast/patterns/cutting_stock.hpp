@@ -7,6 +7,7 @@
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/patterns/detail/fewest_packs_program.hpp>
+#include <ballast/patterns/detail/full_packs_program.hpp>
 #include <ballast/patterns/detail/pattern_dive.hpp>
 #include <ballast/patterns/detail/reduce_stock.hpp>
 #include <ballast/patterns/patterns.hpp>
@@ -110,22 +111,28 @@ template <class = when_called>
       to.push_back(pack, 1);
     };
   };
-  pattern_knapsack<> knapsack(rows, unit);
-  for (std::uint64_t attempt = 0; out.status == status::unknown && (attempt == 0 || budget.allows(end)); ++attempt) {
-    pattern_attempt shared(rows, options.seed + attempt, attempt % 2 == 0, budget, end);
-    pattern_dive<fewest_packs_program<>> dive(shared, knapsack);
-    out.status = dive.run(options.packs - made.packs(), columns);
-    if (attempt == 0 && !dive.program().values().empty()) {
-      out.values.assign(lengths.lengths.size(), 0);
-      for (std::size_t i = 0; i < rows.size(); ++i) out.values[rows.item_class[i]] = dive.program().values()[i];
-      out.value_of_pack = dive.program().value_of_pack();
-      dive.program().for_each_basic(append(out.basis));
+  auto const attempts = [&]<class Program>(typename Program::pricing knapsack) {
+    for (std::uint64_t attempt = 0; out.status == status::unknown && (attempt == 0 || budget.allows(end)); ++attempt) {
+      pattern_attempt shared(rows, options.seed + attempt, attempt % Program::turns != Program::turns - 1, budget, end);
+      pattern_dive<Program> dive(shared, knapsack);
+      out.status = dive.run(options.packs - made.packs(), columns);
+      auto const& program = dive.program();
+      if (attempt == 0 && !program.values().empty()) {
+        out.values.assign(lengths.lengths.size(), 0);
+        for (std::size_t i = 0; i < rows.size(); ++i) out.values[rows.item_class[i]] = program.values()[i];
+        out.value_of_pack = program.value_of_pack();
+        program.for_each_basic(append(out.basis));
+      }
+      if (out.status != status::feasible) continue;
+      out.patterns = std::move(made);
+      dive.for_each_pack(append(out.patterns));
     }
-    if (out.status != status::feasible) continue;
-    out.patterns = std::move(made);
-    dive.for_each_pack(append(out.patterns));
-    break;
-  }
+  };
+  auto const all_full = volume == (options.packs - made.packs()) * static_cast<std::uint64_t>(options.capacity);
+  if (options.reduce && rows.max_samples == 0 && unit == 1 && all_full)
+    attempts.template operator()<full_packs_program<>>(full_knapsack<>(rows));
+  else
+    attempts.template operator()<fewest_packs_program<>>(pattern_knapsack<>(rows, unit));
   out.work = budget.spent() - begin;
   out.complete = !budget.interrupted();
   return out;
@@ -140,7 +147,8 @@ BALLAST_INSTANTIATE(cutting_stock solve_stock(histogram const&, cutting_stock_op
 ///
 /// Packs that some plan of fewest packs has are made first. Then the linear program over all patterns is solved, with a row for each length
 /// and patterns that hold no length more often than it occurs. Where capacities are large, a table of rounded lengths bounds a depth-first
-/// search of patterns. If the program's values prove that more packs are needed, the answer is `infeasible`.
+/// search of patterns. If the program's values prove that more packs are needed, the answer is `infeasible`. Where the samples have to fill
+/// every pack (and `reduce` is true), least squares over full packs take the place of the linear program, and `values` stay empty.
 /// Otherwise dives take packs of the program one by one, and solve it anew for the samples that are left. At most eight last packs are
 /// filled by exhaustive search. Attempts with other random numbers follow until the work is spent.
 ///
@@ -160,7 +168,7 @@ BALLAST_INSTANTIATE(cutting_stock solve_stock(histogram const&, cutting_stock_op
 /// @par Source
 /// Gilmore, Gomory, Operations Research 9 (1961): column generation. Farley, Operations Research 38 (1990): the proof by values. Martello,
 /// Toth, "Knapsack problems" (1990): reduction and bin completion. Dives with patterns that fit what is left: Wäscher, Gau, OR Spektrum 18
-/// (1996), and Vanderbeck, Mathematical Programming 86 (1999).
+/// (1996), and Vanderbeck, Mathematical Programming 86 (1999). Lawson, Hanson, "Solving least squares problems" (1974).
 template <class = when_called>
 [[nodiscard]] inline cutting_stock solve_cutting_stock(histogram const& lengths, cutting_stock_options const& options,
                                                        search_limits const& limits = {}, pack_patterns const& start = {}) {

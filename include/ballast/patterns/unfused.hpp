@@ -70,6 +70,35 @@ BALLAST_UNFUSED inline void add_multiple(double* y, double const* x, double fact
   return start;
 }
 
+/// a[0] b[0] + a[1] b[1] + …, in four sums: of every fourth product from the first, the second, the third and the fourth on
+[[nodiscard]] BALLAST_UNFUSED inline double four_sums_of_products(double const* a, double const* b, std::size_t n) {
+  BALLAST_UNFUSED_BODY
+  double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    double const p0 = a[i] * b[i], p1 = a[i + 1] * b[i + 1], p2 = a[i + 2] * b[i + 2], p3 = a[i + 3] * b[i + 3];
+    s0 += p0;
+    s1 += p1;
+    s2 += p2;
+    s3 += p3;
+  }
+  for (; i < n; ++i) {
+    double const product = a[i] * b[i];
+    s0 += product;
+  }
+  return (s0 + s1) + (s2 + s3);
+}
+
+/// a, b = c a + s b, c b - s a: a rotation of two columns
+BALLAST_UNFUSED inline void rotate(double* a, double* b, double c, double s, std::size_t n) {
+  BALLAST_UNFUSED_BODY
+  for (std::size_t i = 0; i < n; ++i) {
+    double const ca = c * a[i], sb = s * b[i], cb = c * b[i], sa = s * a[i];
+    a[i] = ca + sb;
+    b[i] = cb - sa;
+  }
+}
+
 }  // namespace ballast::inline v0_2::detail
 
 #undef BALLAST_UNFUSED

@@ -22,6 +22,7 @@ class fewest_packs_program {
   using variable = typename pattern_simplex<>::variable;
   using state = std::vector<variable>;  ///< what it goes back to: a basis
   using pricing = pattern_knapsack<>;
+  static constexpr std::uint64_t turns = 2;  ///< of these attempts, the last does not stop early
 
   fewest_packs_program(pattern_attempt& shared, pricing& knapsack)
       : shared_(shared), knapsack_(knapsack), simplex_(shared.columns, shared.rows.size(), shared.random, shared.budget) {}
@@ -83,6 +84,7 @@ class fewest_packs_program {
     }
     return simplex_.packs() <= target + 1e-4 + target / 1e6;
   }
+  /// Whether the last program proved that more packs are needed.
   [[nodiscard]] bool exceeded() const noexcept { return exceeded_; }
   /// Columns of a reduced cost above the gap of the program are dropped: they are in no plan of `packs` packs, up to rounding.
   void fix_by_cost(std::uint64_t packs) {

@@ -50,10 +50,13 @@ class near_optimal_search {
       search_dive(tuning_.first_bands);
     if (filled.packs() < best_packs_) take(std::move(filled));
     refill_while_it_pays();
-    if (open()) finish_exactly(tuning_.few_rows, budget_.spent() + tuning_.first_finish_work);
+    auto const full = all_full();
+    auto const most_work = [&] { return budget_.spent() + (budget_.limit() - budget_.spent()) / 4 * 3; };
+    if (open())
+      finish_exactly(full ? tuning_.most_rows : tuning_.few_rows, full ? most_work() : budget_.spent() + tuning_.first_finish_work);
     if (open()) concentrate(tuning_.first_pair_work);
     if (open()) prove_by_program();
-    if (open()) finish_exactly(tuning_.most_rows, budget_.spent() + (budget_.limit() - budget_.spent()) / 4 * 3);
+    if (open() && !full) finish_exactly(tuning_.most_rows, most_work());
     for (std::size_t round = 0; open(); ++round) {
       auto const gap = best_packs_ - static_cast<std::uint64_t>(bound_.packs);
       auto const far = gap > tuning_.far_gap;
@@ -145,6 +148,13 @@ class near_optimal_search {
                   budget_.spent() + tuning_.bound_work));
   }
 
+  // Whether every pack of a plan that meets the bound is full, and a table of exact lengths prices such packs. Then that plan is looked for
+  // before all else.
+  [[nodiscard]] bool all_full() const {
+    auto const tokens = lengths_.tokens();
+    auto const most_rows = cutting_stock_options{}.most_cells / (static_cast<std::uint64_t>(capacity_) + 1);
+    return tokens % capacity_ == 0 && tokens / capacity_ == bound_.packs && lengths_.lengths.size() < most_rows;
+  }
   // Finds the fewest packs, or what proves that fewer are impossible, unless there are too many lengths or the work is spent before.
   void finish_exactly(std::size_t most_rows, std::uint64_t end) {
     if (!tuning_.exact_finish || lengths_.lengths.size() > most_reduced) return;
