@@ -191,7 +191,8 @@ TEST_CASE("solve_cutting_stock: packs that triplets fill to the last token are f
   CHECK(work < 400'000'000);
 }
 
-TEST_CASE("solve_cutting_stock: what has to fill every pack gets the same answer from squares as from fewest packs", "[patterns][property]") {
+TEST_CASE("solve_cutting_stock: what has to fill every pack gets the same answer from squares as from fewest packs",
+          "[patterns][property]") {
   std::size_t feasible = 0, infeasible = 0;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     ballast::splitmix64 draw(seed);
@@ -222,7 +223,7 @@ TEST_CASE("solve_cutting_stock: squares prove that odd samples fill no pack", "[
     ballast::splitmix64 draw(seed);
     auto lengths = triplets(30, 400, seed);
     for (auto& l : lengths) l *= 2;
-    for (auto const l : {40, 60, 96, 100, 300, 502, 502}) lengths.push_back(l);
+    for (auto const l : {40, 60, 100, 100, 300, 500, 500}) lengths.push_back(l);
     auto const odd = lengths.size() - 2;
     REQUIRE(solve_cutting_stock(ballast::fold(lengths), {.capacity = 800, .packs = 32}).status == status::feasible);
     --lengths[odd];  // in different packs, and nothing else is odd
@@ -262,7 +263,7 @@ TEST_CASE("solve_cutting_stock: the same plan in every build", "[patterns][deter
     REQUIRE(found.status == status::feasible);
     return hash_of(found.patterns);
   };
-  CHECK(hash_for(triplets(83, 1000, 3), 1000, 83, true) == 0xbeb998bce037aa38U);  // a release that changes it says so
+  CHECK(hash_for(triplets(83, 1000, 3), 1000, 83, true) == 0xb86529eaff0b99faU);  // a release that changes it says so
   ballast::splitmix64 draw(17);
   std::vector<std::int64_t> lengths(240);
   for (auto& l : lengths) l = between(150, 700, draw);
@@ -308,8 +309,9 @@ TEST_CASE("solve_cutting_stock: nothing, one sample, whole packs, bad input", "[
 }
 
 TEST_CASE("solve_cutting_stock: the optimum of published instances that other searches miss", "[patterns][traces]") {
-  for (auto const& each : ballast_test::bpplib({"Falkenauer_t60_06", "Falkenauer_t249_17", "Hard28_BPP742", "N1C2W2_H", "Waescher_TEST0014",
-                                                "201_2500_DI_22", "402_10000_DI_31", "BPP_1000_1000_0.2_0.8_4", "csAB125_6", "csBB125_6"})) {
+  for (auto const& each :
+       ballast_test::bpplib({"Falkenauer_t60_06", "Falkenauer_t249_17", "Hard28_BPP742", "N1C2W2_H", "Waescher_TEST0014", "201_2500_DI_22",
+                             "402_10000_DI_31", "BPP_1000_1000_0.2_0.8_4", "csAB125_6", "csBB125_6"})) {
     CAPTURE(each.name);
     auto const found = solve_cutting_stock(each.lengths, {.capacity = each.capacity, .packs = each.bound});
     REQUIRE(found.status == status::feasible);

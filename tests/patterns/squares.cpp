@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/patterns/detail/full_knapsack.hpp>
 #include <ballast/patterns/detail/pattern_squares.hpp>
 
 #include <ballast/core/random.hpp>
@@ -9,6 +10,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace test_patterns_squares {
@@ -64,6 +68,51 @@ TEST_CASE("pattern_squares: no column lowers the square, and those in use leave 
     REQUIRE(squares.improve(~std::uint64_t{0}));
     REQUIRE(is_least(1e-4));
   }
+}
+
+TEST_CASE("full_knapsack: proves of small rows what all full packs prove, and finds packs of positive value", "[patterns][property]") {
+  std::size_t proofs = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    ballast::detail::pattern_rows rows{between(6, 40, draw), {}, {}, {}, 0};
+    for (auto length = rows.capacity; length > 0; length -= between(1, 7, draw)) {
+      rows.length.push_back(length);
+      rows.count.push_back(draw() % 4);
+    }
+    std::vector<double> value(rows.size());
+    auto const shift = static_cast<double>(seed % 3) - 1;
+    for (auto& v : value) v = shift + static_cast<double>(draw() % 2001) / 1000 - 1;
+    ballast::search_budget budget({});
+    ballast::detail::full_knapsack<> knapsack(rows);
+    knapsack.solve(value, rows.count, budget);
+    std::optional<std::int64_t> best;
+    std::function<void(std::size_t, std::int64_t, std::int64_t)> const look = [&](std::size_t i, std::int64_t room, std::int64_t sum) {
+      if (room == 0 && (!best || sum > *best)) best = sum;
+      if (i == rows.size()) return;
+      for (std::uint64_t k = 0; k <= rows.count[i] && static_cast<std::int64_t>(k) * rows.length[i] <= room; ++k)
+        look(i + 1, room - static_cast<std::int64_t>(k) * rows.length[i], sum + static_cast<std::int64_t>(k) * knapsack.values()[i]);
+    };
+    look(0, rows.capacity, 0);
+    std::int64_t all = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) all += static_cast<std::int64_t>(rows.count[i]) * knapsack.values()[i];
+    auto const any = std::any_of(rows.count.begin(), rows.count.end(), [](auto n) { return n != 0; });
+    for (std::int64_t packs = 1; any && packs < 6; ++packs) {
+      REQUIRE(knapsack.exceeds(static_cast<std::uint64_t>(packs)) == (!best || all > packs * *best));
+      proofs += best && all > packs * *best ? 1U : 0U;
+    }
+    (void)knapsack.for_each_pack(rows.count, budget, [&](std::span<std::uint32_t const> pack) {
+      std::int64_t tokens = 0, sum = 0;
+      for (auto const i : pack) {
+        tokens += rows.length[i];
+        sum += knapsack.values()[i];
+      }
+      REQUIRE(tokens == rows.capacity);
+      REQUIRE((sum > 0 && sum <= *best));
+      return true;
+    });
+  }
+  CHECK(proofs > 100);
 }
 
 }  // namespace test_patterns_squares

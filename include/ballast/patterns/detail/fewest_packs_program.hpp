@@ -57,8 +57,8 @@ class fewest_packs_program {
     else
       simplex_.install(std::move(wanted));
   }
-  /// Solves the program of what is left, with new patterns. False if more than `packs` packs are needed (`exceeded()`: proven) or the work is
-  /// spent.
+  /// Solves the program of what is left, with new patterns. False if more than `packs` packs are needed (`exceeded()`: proven) or the work
+  /// is spent.
   [[nodiscard]] bool solve(std::uint64_t packs, bool root) {
     auto const target = static_cast<double>(packs);
     exceeded_ = false;
@@ -132,7 +132,8 @@ class fewest_packs_program {
 
   [[nodiscard]] std::size_t price(std::span<double const> values) {
     knapsack_.solve(values, shared_.left, shared_.budget);
-    return knapsack_.for_each_pack(shared_.left, shared_.rows.size(), shared_.budget, [&](auto const& rows) { return shared_.columns.add(rows); });
+    return knapsack_.for_each_pack(shared_.left, shared_.rows.size(), shared_.budget,
+                                   [&](auto const& rows) { return shared_.columns.add(rows); });
   }
 
   // First-fit decreasing.

@@ -17,7 +17,8 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class full_knapsack {
  public:
-  explicit full_knapsack(pattern_rows const& rows) : rows_(rows), width_(static_cast<std::size_t>(rows.capacity) + 1), value_(rows.size()) {}
+  explicit full_knapsack(pattern_rows const& rows)
+      : rows_(rows), width_(static_cast<std::size_t>(rows.capacity) + 1), value_(rows.size()) {}
 
   /// Fills the table for the values of lengths, `left` of each.
   void solve(std::span<double const> values, std::span<std::uint64_t const> left, search_budget& budget) {
@@ -46,6 +47,8 @@ class full_knapsack {
     sum_ = 0;
     for (auto const i : held_rows_) sum_ += value_[i] * static_cast<std::int64_t>(left[i]);
   }
+  /// The values in integers, by row; 0 where no samples are left.
+  [[nodiscard]] std::span<std::int32_t const> values() const noexcept { return value_; }
   /// Whether the samples are worth more than `packs` full packs can hold, so that they do not fill them.
   [[nodiscard]] bool exceeds(std::uint64_t packs) const {
     return best_ <= highest_impossible || sum_ > static_cast<std::int64_t>(packs) * best_;
@@ -114,9 +117,9 @@ class full_knapsack {
 
   pattern_rows const& rows_;
   std::size_t width_;
-  std::vector<std::int32_t> value_;         // by row
-  std::vector<std::uint32_t> held_rows_;    // the rows with samples left
-  std::vector<std::int32_t> table_;         // for each of them: by room, the largest value of it and later rows
+  std::vector<std::int32_t> value_;       // by row
+  std::vector<std::uint32_t> held_rows_;  // the rows with samples left
+  std::vector<std::int32_t> table_;       // for each of them: by room, the largest value of it and later rows
   std::vector<std::uint32_t> pack_;
   std::int64_t sum_ = 0, best_ = 0;
 };

@@ -225,7 +225,7 @@ class pattern_squares {
   std::vector<double> factor_;  // lower triangle, column after column
   std::vector<double> residual_, demand_, step_, row_, x_;
   std::vector<std::size_t> used_;
-  std::vector<std::int32_t> at_;  // place of each column in used_
+  std::vector<std::int32_t> at_;      // place of each column in used_
   std::vector<std::uint32_t> count_;  // samples of each row in a column
   std::vector<char> refused_;
 };
