@@ -50,7 +50,7 @@ class pattern_squares {
     used_.clear();
     x_.clear();
     for (auto const& [j, x] : to)
-      if (!columns_.fixed(j) && append(j)) x_.back() = x;
+      if (budget_.allows() && !columns_.fixed(j) && append(j)) x_.back() = x;
   }
   [[nodiscard]] std::vector<double> const& residual() const noexcept { return residual_; }
   [[nodiscard]] bool is_used(std::size_t j) const { return at_[j] != nowhere; }
@@ -78,6 +78,7 @@ class pattern_squares {
       if (!settle(end)) return false;
       if (last < columns_.size() && !is_used(last)) refused_[last] = 1;  // it left at once, by rounding
       do {
+        if (!budget_.allows(end)) return false;
         last = largest() > least_residual ? best() : columns_.size();
         if (last == columns_.size()) return true;
         refused_[last] = append(last) ? 0 : 1;
