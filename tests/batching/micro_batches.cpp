@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/core/hash.hpp>
@@ -220,6 +221,33 @@ TEST_CASE("micro_batches: no more work than the page says, whatever the lengths"
     CHECK(check_micro_batches(plan, l, {.capacity = 1 << 20, .ranks = 3}, ballast::quadratic_cost{}).valid());
     CHECK(plan.count.value <= plan.count.lower_bound + plan.count.lower_bound / 4);
   }
+}
+
+TEST_CASE("micro_batches: those of one rank are no less balanced than by longest processing time first, where that fits") {
+  int compared = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const l = random_lengths(static_cast<std::size_t>(between(1, 80, draw)), 1000, draw);
+    batching_options const o{.capacity = between(1000, 3000, draw), .ranks = 1};
+    auto const fewest = micro_batches(l, o, dear).micro_batches;
+    for (auto each = fewest; each < (std::min)(fewest + 6, std::uint64_t{l.size()} + 1); ++each) {
+      micro_batch_constraints const asked{.exactly = each};
+      auto const plan = micro_batches(l, o, dear, asked);
+      REQUIRE(check_micro_batches(plan, l, o, dear, asked).valid());
+      std::int64_t largest = 0;
+      for (auto const pack : plan.packs) {
+        std::int64_t cost = 0;
+        for (auto i : pack) cost += dear(l[i]);
+        largest = (std::max)(largest, cost);
+      }
+      auto const rival = ballast::longest_processing_time(l, {.sets = each, .capacity = o.capacity}, dear);
+      if (rival.status != status::feasible) continue;
+      REQUIRE(largest <= rival.load.value);
+      compared += each > fewest ? 1 : 0;
+    }
+  }
+  CHECK(compared > 500);
 }
 
 TEST_CASE("micro_batches: what best fit cannot prove is searched for") {

@@ -18,7 +18,7 @@ namespace ballast::inline v0_2 {
 /// The number of micro-batches is decided first: by best-fit decreasing and, if that is not proven to give the smallest number, by a search
 /// (`near_optimal`) within `limits`. Then the micro-batches are filled again for balance: samples are distributed over the ranks
 /// (`balance`) and packed there, or distributed over all micro-batches directly; if neither fits, the packs of the first part are balanced
-/// by exchanges. The plan whose slowest ranks cost least is returned.
+/// by exchanges. The plan whose slowest ranks cost least is returned. Micro-batches of a single rank are balanced against each other.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers

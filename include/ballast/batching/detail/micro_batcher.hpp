@@ -63,7 +63,8 @@ class micro_batcher {
   }
 
  private:
-  [[nodiscard]] bool by_rows() const { return o_.synchronisation == synchronisation::per_micro_batch; }
+  /// Whether micro-batches are to cost the same, rather than ranks. Those of a single rank are, since nothing else is left to balance.
+  [[nodiscard]] bool by_rows() const { return o_.synchronisation == synchronisation::per_micro_batch || o_.ranks == 1; }
   [[nodiscard]] std::int64_t tokens(std::uint64_t u) const { return units_.tokens[static_cast<std::size_t>(u)]; }
   [[nodiscard]] auto numbers() const { return std::views::iota(std::int64_t{0}, static_cast<std::int64_t>(n_)); }
   /// The number of micro-batches of a rank for that many packs, at least `at_least`.
