@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the tables of docs/batching.md: what the planners of steps make of published traces, in files as they are, and drawn from with
 // replacement where a file holds too few steps to judge their randomness. Every plan is validated; an invalid one ends the program with
-// status 1.
+// status 1. FOLDER --points prints the data of a picture instead, docs/figures/traces.json.
 #include <ballast/batching.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
@@ -227,6 +227,25 @@ void print_frontier(trace const& t, std::vector<std::int64_t> const& lengths, st
   std::puts("");
 }
 
+// The same for a picture, as a line of JSON: idle in millionths and D8 in thousandths of packs of best-fit decreasing dealt at random,
+// then of plan_steps at each price.
+void print_points(trace const& t, std::vector<std::int64_t> const& lengths, std::uint64_t ranks) {
+  options o{.capacity = t.capacity, .ranks = ranks, .seed = 1};
+  auto const& cost = ballast::dense_4096_cost;
+  auto const point = [&](char const* before, ballast::batching<> const& plan) {
+    std::printf("%s[%lld, %lld]", before, static_cast<long long>(1e6 * (1 - 1 / plan.slowest_over_mean()) + 0.5),
+                static_cast<long long>(ballast::randomness_of(plan, lengths).design_effect_8));
+  };
+  std::printf("\"%s, %lld, %llu\": ", t.name, static_cast<long long>(t.capacity), static_cast<unsigned long long>(ranks));
+  auto const packs = ballast::best_fit_decreasing(lengths, {.capacity = t.capacity}).packs;
+  point("[", ballast::deal_steps(packs, lengths, o, cost, {.how = ballast::dealing::random}));
+  for (auto const price : {0U, 5U, 10U, 20U, 50U, 100U, 1000U}) {
+    o.time_for_randomness = price;
+    point(", ", ballast::plan_steps(lengths, o, cost));
+  }
+  std::printf("]");
+}
+
 // Attention balance of windows of 64 steps against the same packs dealt at random.
 void print_attention(trace const& t, std::vector<std::int64_t> const& lengths) {
   ballast::quadratic_cost const attention{.linear = 0, .quadratic = 1};
@@ -292,7 +311,18 @@ int main(int argc, char** argv) {
   trace const mooncake{"mooncake", "mooncake_fast25_conversation.txt", {0, 1}, 131072},
       r1{"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}, 32768},
       source{"repositories", "repo_source_files_approx.txt", {0}, 131072}, omnibal{"omnibal", "omnibal_vlm_sft.txt", {0}, 8192};
+  trace const openchat{"openchat", "openchat_v1_sft.txt", {0}, 4096}, arxiv{"arxiv", "arxiv_summarization_llama2.txt", {0, 1}, 8192},
+      azure{"azure", "azure_llm_2023_conv.txt", {0, 1}, 8192};
   try {
+    if (argc > 2 && argv[2] == std::string("--points")) {
+      auto const* before = "{\n";
+      for (auto const& [t, ranks] : {std::pair{openchat, 64U}, {arxiv, 64U}, {azure, 64U}, {omnibal, 64U}, {r1, 64U}, {mooncake, 8U}}) {
+        std::printf("%s", std::exchange(before, ",\n"));
+        print_points(t, read(path(t), t.columns, t.capacity), ranks);
+      }
+      std::puts("\n}");
+      return 0;
+    }
     for (auto const& t : {mooncake, r1, source, omnibal}) {
       auto const lengths = read(path(t), t.columns, t.capacity);
       for (std::uint64_t const ranks : {8U, 64U})
@@ -302,9 +332,9 @@ int main(int argc, char** argv) {
         "\nOne micro-batch: cost of the slowest ranks, steps, idle in %, fill\n\n| trace | ranks | plan_steps | method | dealt at random | "
         "windows "
         "of 16 | outlier queues |\n|---|---|---|---|---|---|---|");
-    for (auto const& t : std::vector<trace>{{"arxiv", "arxiv_summarization_llama2.txt", {0, 1}, 8192},
+    for (auto const& t : std::vector<trace>{arxiv,
                                             {"openchat", "openchat_v1_sft.txt", {0}, 8192},
-                                            {"azure", "azure_llm_2023_conv.txt", {0, 1}, 8192},
+                                            azure,
                                             {"gsm8k", "gsm8k_train_approx.txt", {0, 1}, 8192},
                                             mooncake,
                                             r1,
@@ -320,8 +350,7 @@ int main(int argc, char** argv) {
     std::puts(
         "\nOne micro-batch at a price of randomness in thousandths: idle in %, D, D8, method\n\n| trace, capacity, ranks | automatic | 0 | "
         "10 | 20 | 50 | 1000 |\n|---|---|---|---|---|---|---|");
-    trace const openchat{"openchat", "openchat_v1_sft.txt", {0}, 4096}, arxiv{"arxiv", "arxiv_summarization_llama2.txt", {0, 1}, 8192},
-        short_r1{"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}, 4096};
+    trace const short_r1{"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}, 4096};
     for (auto const& [t, ranks] : {std::pair{openchat, 8U}, {openchat, 64U}, {arxiv, 8U}, {short_r1, 64U}, {r1, 8U}, {omnibal, 64U}})
       print_frontier(t, read(path(t), t.columns, t.capacity), ranks);
     print_frontier(
@@ -338,9 +367,9 @@ int main(int argc, char** argv) {
         "\nWindows of 64 steps, capacity 8192, 8 ranks, packs of best fit in random order sorted by attention cost\n\n"
         "| trace | steps | ABR random | ABR windows | times lower | idle random | idle windows |\n|---|---|---|---|---|---|---|");
     for (auto const& t : std::vector<trace>{omnibal,
-                                            {"azure", "azure_llm_2023_conv.txt", {0, 1}, 8192},
+                                            azure,
                                             mooncake,
-                                            {"arxiv", "arxiv_summarization_llama2.txt", {0, 1}, 8192},
+                                            arxiv,
                                             {"openchat", "openchat_v1_sft.txt", {0}, 8192},
                                             {"gsm8k", "gsm8k_train_approx.txt", {0, 1}, 8192},
                                             r1,

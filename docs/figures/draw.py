@@ -280,6 +280,26 @@ def randomness():
     sides[1].set_xlabel("% of the time in which ranks wait")
 
 
+def frontier():
+    _, sides = figure(4.2, 2, 3, sharey=True)
+    for axes, (name, (usual, *points)) in zip(sides.flat, json.loads((here / "traces.json").read_text()).items()):
+        trace, capacity, ranks = name.split(", ")
+        effects = [max(effect, 1) / 1000 for _, effect in points]
+        axes.plot([idle / 1e4 for idle, _ in points], effects, color=BLUE, linewidth=1.2, marker="o", markersize=4)
+        axes.plot(usual[0] / 1e4, usual[1] / 1000, color=ORANGE, marker="o", markersize=4)
+        axes.axhline(1, color=INK, linewidth=0.8)
+        axes.set_yscale("log")
+        axes.set_yticks((1, 4, 16), ("1", "4", "16"))
+        axes.minorticks_off()
+        axes.set_xlim(left=-0.04 * usual[0] / 1e4)
+        axes.set_title(f"{trace}, {int(capacity) // 1024}K, {ranks} ranks", weight="normal", color=SOFT, fontsize=9)
+        if trace == "azure":
+            note(axes, points[0][0] / 1e4, effects[0], "plan_steps", BLUE, weight="bold", xytext=(6, 2), textcoords="offset points")
+            note(axes, usual[0] / 1e4, usual[1] / 1000, "at random", ORANGE, weight="bold", ha="right", xytext=(4, 5), textcoords="offset points")
+    sides[0][0].set_ylabel("D8, random draws have 1")
+    sides[1][1].set_xlabel("% of the time in which ranks wait")
+
+
 def stacked(axes, rows, colours):
     """Horizontal bars of parts."""
     longest = max(sum(parts) for parts in rows)
@@ -574,7 +594,7 @@ def memory_layout():
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, randomness, sharding, execution, plan, levels, curriculum,
+    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, randomness, frontier, sharding, execution, plan, levels, curriculum,
                  cost, memory_model, memory_layout, partition, recompute, staging, pipeline, memory):
         draw()
         save(draw.__name__.replace("_", "-"), folder)
