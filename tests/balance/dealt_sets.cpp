@@ -45,6 +45,36 @@ TEST_CASE("dealt_sets: longest first and refined, it is what the balancers retur
   }
 }
 
+TEST_CASE("dealt_sets: the least loaded set is the same by a tournament of loads and by comparing sets, whatever they hold") {
+  std::size_t outside = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    auto [items, o] = random_balance_case(seed);
+    ballast::splitmix64 draw(seed);
+    ballast::dealt_sets<> sets;
+    sets.sets = o.sets;
+    for (auto const l : items) {
+      sets.cost.push_back(dear(l));
+      sets.size.push_back(seed % 3 == 0 ? 1 + l / 100 : l);
+    }
+    sets.sort_by(sets.cost);
+    sets.start();
+    for (std::size_t s = 0; s < sets.load.size(); ++s) {
+      sets.load[s] = between(0, 3, draw) * dear(300);
+      sets.room[s] = between(-100, 2500, draw);
+    }
+    auto other = sets;
+    sets.deal_to_least_loaded(sets.order);
+    other.deal_in_order(
+        std::span<ballast::keyed_item<> const>(other.order), [&](auto a, auto b) { return other.load[a] < other.load[b]; },
+        [](auto, auto) {});
+    REQUIRE(sets.set_of == other.set_of);
+    REQUIRE((sets.load == other.load && sets.room == other.room && sets.count == other.count));
+    outside += static_cast<std::size_t>(std::ranges::count(sets.set_of, sets.none));
+  }
+  CHECK(outside > 100);
+}
+
 TEST_CASE("dealt_sets: any rule, and items that find no room stay outside") {
   ballast::dealt_sets<> sets;
   sets.sets = 2;

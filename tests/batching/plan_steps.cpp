@@ -481,7 +481,7 @@ lengths epoch_of(std::size_t count, std::int64_t longest, ballast::splitmix64& d
 std::vector<ballast::batching<>> streamed_in_full(ballast::weighed_samples const& samples, options const& o) {
   std::vector<ballast::batching<>> plans;
   for (auto const& way : ballast::detail::ways_to_stream(samples, {}, o))
-    plans.push_back(ballast::detail::streamer<std::uint32_t>(samples, o, way).run());
+    plans.push_back(ballast::detail::stream<std::uint32_t>(samples, o, way));
   return plans;
 }
 

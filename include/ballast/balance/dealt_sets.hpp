@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/kept_memory.hpp>
+#include <ballast/core/least_of.hpp>
 #include <ballast/core/sort.hpp>
 #include <ballast/core/version.hpp>
 
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -80,8 +82,10 @@ class winner_tree {
   template <class Better>
   void play(std::size_t node, Better const& better) {
     auto const &left = nodes_[2 * node], &right = nodes_[2 * node + 1];
-    auto const second = left.winner == none || (right.winner != none && better(right.winner, left.winner));
-    nodes_[node] = {(std::max)(left.room, right.room), second ? right.winner : left.winner};
+    auto const absent = left.winner == none || right.winner == none;
+    // Without a jump for the winner, which would be predicted wrongly half of the time.
+    auto const second = -static_cast<std::uint32_t>(absent ? left.winner == none : better(right.winner, left.winner));
+    nodes_[node] = {(std::max)(left.room, right.room), left.winner ^ ((left.winner ^ right.winner) & second)};
   }
   template <class Better>
   void visit(std::size_t node, std::int64_t size, Better const& better, std::uint32_t& best) const {
@@ -105,6 +109,8 @@ template <index_type Index>
 struct dealing_memory {
   std::vector<keyed_item<Index>> sorted;
   winner_tree<> tree;
+  least_of<> least;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> waiting;  ///< room and number of sets that are not in `least`, a heap
   std::vector<std::uint32_t> cheapest;
   std::uint64_t base = 0;   ///< fewest items of a set under `equal`
   std::uint64_t extra = 0;  ///< how many sets may still get one item more
@@ -180,7 +186,7 @@ struct dealt_sets {
     auto& tree = memory.tree;
     auto const rebuild = [&] { tree.build(load.size(), [&](std::size_t s) { return room_of(s); }, better); };
     rebuild();
-    auto const falling = std::ranges::is_sorted(in_order, [&](auto const& a, auto const& b) { return size[a.item] > size[b.item]; });
+    auto const falling = falls(in_order);
     for (auto const& [key, i] : in_order) {
       auto const s = falling ? tree.find_falling(size[i], better) : tree.find(size[i], better);
       if (s == none) continue;
@@ -195,7 +201,34 @@ struct dealt_sets {
   }
   /// @brief Deals items in order, each to the least loaded set with room for it. @param in_order the items
   void deal_to_least_loaded(std::span<keyed_item<Index> const> in_order) {
-    deal_in_order(in_order, [&](auto a, auto b) { return load[a] < load[b]; }, [](auto, auto) {});
+    auto all = std::accumulate(load.begin(), load.end(), std::int64_t{0});
+    for (auto const& [key, i] : in_order) all += cost[i];
+    if (equal || max_items != 0 || all >= least_of<>::none || !falls(in_order))
+      return deal_in_order(in_order, [&](auto a, auto b) { return load[a] < load[b]; }, [](auto, auto) {});
+    auto& least = detail::memory_of(scratch).least;
+    auto& waiting = detail::memory_of(scratch).waiting;
+    least.start(load.size());
+    for (std::size_t s = 0; s < load.size(); ++s)
+      if (load[s] != 0) least.set(s, load[s]);
+    waiting.clear();  // a set without room for an item waits for a smaller one, as in `find_falling`
+    for (auto const& [key, i] : in_order) {
+      for (; !waiting.empty() && waiting.front().first >= size[i]; waiting.pop_back()) {
+        std::pop_heap(waiting.begin(), waiting.end());
+        least.set(waiting.back().second, load[waiting.back().second]);
+      }
+      for (; !least.empty() && room[least.first()] < size[i]; least.set(least.first(), least.none)) {
+        waiting.emplace_back(room[least.first()], least.first());
+        std::push_heap(waiting.begin(), waiting.end());
+      }
+      if (least.empty()) continue;
+      auto const s = least.first();
+      put(i, s);
+      least.set(s, load[s]);
+    }
+  }
+  /// @brief Whether sizes never rise in an order. @param in_order the items
+  [[nodiscard]] bool falls(std::span<keyed_item<Index> const> in_order) const {
+    return std::ranges::is_sorted(in_order, [&](auto const& a, auto const& b) { return size[a.item] > size[b.item]; });
   }
   /// @brief Puts all items into `order`, largest key first. @param key key of each item
   void sort_by(std::vector<std::int64_t> const& key) {

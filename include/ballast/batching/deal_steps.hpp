@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,10 +26,13 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
+inline constexpr auto no_limit = (std::numeric_limits<std::int64_t>::max)();  ///< the largest time of a plan, where any will do
+
 /// Distributes the samples of a step over its places again, or exchanges some if not all fit; keeps the old places unless the step becomes
 /// cheaper, or if its slowest rank is within 1 in 8,192 of the step's lower bound.
+/// @return whether the slowest ranks exceed the lower bounds of the steps by at most `above`; if not, `b` is as before
 template <index_type Index>
-void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
+bool redeal_steps(batching<Index>& b, weighed_samples const& items, batching_options const& o, std::int64_t above) {
   // If ranks wait at every micro-batch, each row of places counts as a step.
   auto const rows = o.synchronisation == synchronisation::per_micro_batch ? b.micro_batches : 1;
   auto const each = static_cast<std::size_t>(b.micro_batches / rows), ranks = static_cast<std::size_t>(b.ranks);
@@ -61,12 +65,16 @@ void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_opt
       if (slowest - bound <= bound / 8192) continue;
       deal.gather(samples);
       auto const cheaper = [&](bool placed) { return placed && deal.slowest() < slowest; };
-      if (!cheaper(deal.deal_all(rules)) && !cheaper(deal.improve(rank_of)))
-        continue;  // with full packs there is no room to distribute samples again, but often to exchange some
+      // With full packs there is no room to distribute samples again, but often to exchange some.
+      auto takes = cheaper(deal.deal_all(rules)) || cheaper(deal.improve(rank_of));
       auto const got = [&](std::size_t k) { return deal.place(k / each, k % each); };
-      auto any_empty = false;
-      for (std::size_t k = 0; k < packs.size(); ++k) any_empty = any_empty || got(k).empty();
-      for (std::size_t k = 0; k < packs.size() && !any_empty; ++k) {
+      for (std::size_t k = 0; k < packs.size() && takes; ++k) takes = !got(k).empty();
+      above -= (takes ? deal.slowest() : slowest) - bound;
+      if (above < 0) {
+        members.resize(static_cast<std::size_t>(b.packs.offsets.back()));
+        return false;
+      }
+      for (std::size_t k = 0; k < packs.size() && takes; ++k) {
         members_of[packs[k]] = {members.size(), got(k).size()};
         members.insert(members.end(), got(k).begin(), got(k).end());
       }
@@ -76,6 +84,7 @@ void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_opt
   packed.offsets.reserve(b.packs.offsets.size());
   for (auto const& [first, count] : members_of) packed.push_back(std::span(members).subspan(first, count));
   b.packs = std::move(packed);
+  return true;
 }
 
 /// Cuts an order of packs into steps, and distributes the packs of each step over its ranks such that the slowest rank has little work. If
@@ -90,7 +99,12 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
   for (std::size_t first = 0; first < order.size(); first += places) {
     auto const last = (std::min)(first + places, order.size());
     step.assign(order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(last));
-    sort_by(step, falling([&](Index p) { return sums[p].cost; }));
+    auto const before = falling([&](Index p) { return sums[p].cost; });
+    if (!std::is_sorted(step.begin(), step.end(), before)) sort_by(step, before);
+    if (each == 1) {
+      std::ranges::copy(step, b.table.begin() + static_cast<std::ptrdiff_t>(first));
+      continue;
+    }
     if (o.synchronisation == synchronisation::per_micro_batch) {
       for (std::size_t k = 0; k < step.size(); ++k) {
         auto const row = k / ranks, column = k % ranks;
@@ -118,6 +132,7 @@ class pack_sorter {
         order_(take_order(taken_, std::move(packs), items, o)),
         sums_(pack_sums(taken_.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch)) {}
 
+  [[nodiscard]] groups<Index> const& packs() const noexcept { return taken_.packs; }
   /// Neighbours in cost share a step, within windows of the order. Places of the last step may be empty.
   [[nodiscard]] batching<Index> sort(deal_options const& deal) const {
     auto b = taken_;
@@ -138,9 +153,10 @@ class pack_sorter {
     return b;
   }
   /// Balances sorted steps by exchanges, if `redeal` is true, and fills empty places. Exchanges leave the samples of a full step in it, and
-  /// so its lower bound.
-  [[nodiscard]] batching<Index> finish(batching<Index> b, bool redeal) const {
-    if (redeal) redeal_steps(b, items_, o_);
+  /// so its lower bound. Ends early with the steps as they are if the exchanges will leave the slowest ranks above `most`.
+  [[nodiscard]] batching<Index> finish(batching<Index> b, bool redeal, std::int64_t most = no_limit) const {
+    auto const rounded = static_cast<std::int64_t>(b.table.size());  // bounds are rounded, by less than 1 for each row
+    if (redeal) redeal = redeal_steps(b, items_, o_, (std::min)(most - b.slowest.lower_bound, no_limit - rounded) + rounded);
     if (fill_places(b, items_, o_, mixing::never) || redeal) certify(b, items_, o_);
     return b;
   }
@@ -201,7 +217,7 @@ template <index_type Index>
   });
   auto waiting_per_row = o;
   waiting_per_row.synchronisation = synchronisation::per_micro_batch;
-  if (deal.redeal) redeal_steps(b, items, waiting_per_row);
+  if (deal.redeal) redeal_steps(b, items, waiting_per_row, no_limit);
   fill_places(b, items, o, mixing::never);
   certify(b, items, o);
   return b;

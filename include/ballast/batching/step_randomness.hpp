@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <limits>
 #include <ranges>
+#include <span>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -43,17 +45,33 @@ class token_means {
     usual_ = multiply_divide_up(tokens, one, samples);
   }
 
+  /// The sum of the lengths of some samples, and that of their squares.
+  template <index_type Index>
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> sums_of(std::span<Index const> samples) const {
+    std::pair<std::uint64_t, std::uint64_t> sums;
+    for (auto const i : samples) {
+      sums.first += length(i);
+      sums.second += length(i) * length(i);
+    }
+    return sums;
+  }
   /// The variance, over all means of so many steps in a row.
   template <index_type Index>
   [[nodiscard]] std::uint64_t variance(batching<Index> const& b, std::size_t in_a_row) const {
+    return variance(b, in_a_row, [&](Index p) { return sums_of(std::span<Index const>(b.packs[p])); });
+  }
+  /// The same, where `of(p)` returns the sums of pack p.
+  template <index_type Index, class Of>
+  [[nodiscard]] std::uint64_t variance(batching<Index> const& b, std::size_t in_a_row, Of const& of) const {
     std::vector<std::uint64_t> mean(b.steps());
     for (std::size_t s = 0; s < mean.size(); ++s) {
       std::uint64_t tokens = 0, squares = 0;
-      for (auto const pack : b.packs_of(s))
-        for (auto const i : pack) {
-          tokens += length(i);
-          squares += length(i) * length(i);
-        }
+      for (auto const p : b.step(s)) {
+        if (p == b.none) continue;
+        auto const sums = of(p);
+        tokens += sums.first;
+        squares += sums.second;
+      }
       if (tokens != 0) mean[s] = (std::min)(multiply_divide_up(multiply_divide_up(squares, one, tokens), one, mean_), 16 * one);
     }
     if (mean.size() < in_a_row || in_a_row == 0) return 0;

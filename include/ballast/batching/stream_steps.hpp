@@ -57,7 +57,7 @@ template <index_type Index = std::uint32_t>
   require((most & (most - 1)) == 0 && most != 1,
           [&] { return sentence("most_ranks_shared = ", most, " must be a power of two above 1, or 0"); });
   detail::require_fit<Index>(samples, options, detail::most_ranks_shared(stream));
-  return detail::streamer<Index>(samples, options, stream).run();
+  return detail::stream<Index>(samples, options, stream);
 }
 
 }  // namespace ballast::inline v0_2

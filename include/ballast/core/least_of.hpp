@@ -18,8 +18,14 @@ class least_of {
  public:
   static constexpr std::int64_t none = std::int64_t{1} << 62;  ///< the value of what takes no part
 
+  /// @brief Has no numbers until `start`.
+  least_of() = default;
   /// @brief All numbers are 0. @param count how many there are
-  explicit least_of(std::size_t count) : leaves_(std::bit_ceil(count)), nodes_(2 * leaves_) {
+  explicit least_of(std::size_t count) { start(count); }
+  /// @brief All numbers are 0, as at first. @param count how many there are
+  void start(std::size_t count) {
+    leaves_ = std::bit_ceil(count);
+    nodes_.resize(2 * leaves_);
     for (std::size_t m = 0; m < leaves_; ++m) nodes_[leaves_ + m] = {m < count ? 0 : none, static_cast<std::uint32_t>(m)};
     for (auto at = leaves_; at-- > 1;) nodes_[at] = nodes_[2 * at];
   }
@@ -50,7 +56,7 @@ class least_of {
     std::int64_t value = none;
     std::uint32_t which = 0;
   };
-  std::size_t leaves_;
+  std::size_t leaves_ = 0;
   std::vector<node> nodes_;  // nodes_[1] is the smallest of all, nodes_[leaves_ + m] is number m
 };
 

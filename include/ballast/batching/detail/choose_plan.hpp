@@ -212,7 +212,8 @@ class stream_trials {
       auto const& way = ways_[k];
       auto const random = way.tuning.threshold == 0 && way.tuning.share == 0;
       if (deviation_ != 0 && choice_.balanced() != random) continue;  // balanced steps are only filled more; other steps are only gathered
-      auto plan = streamer<Index>(items_, o_, way).run();
+      if (!drawn_) drawn_.emplace(items_, o_);
+      auto plan = streamer<Index>(items_, *drawn_, o_, way).run();
       plan.method = method_of(way, items_, o_);
       deviation_ = (std::max)(deviation_, choice_.deviation(plan));
       auto const busy = choice_.busy_share();
@@ -233,6 +234,7 @@ class stream_trials {
   batching_options const& o_;
   search_watch& watch_;
   plan_choice<Index> choice_;
+  std::optional<drawn_samples<Index>> drawn_;  ///< for all ways
   std::uint64_t deviation_ = 0;
   std::size_t best_ = 0;
 };

@@ -51,25 +51,32 @@ class priced_plans {
     for (auto const& way : ways) {
       if (interrupted()) return;
       method by{.way = way, .in_full = !in_part(), .balanced = true};
-      note(by, by.in_full ? make(by) : streamer<Index>(some, part, way).run(), by.in_full ? items_ : some);
+      auto plan = by.in_full ? make(by) : stream<Index>(some, part, way);
+      auto const means = token_means_of(by.in_full ? items_ : some);
+      note(by, std::move(plan), means, [&](auto const& made, std::size_t in_a_row) { return means.variance(made, in_a_row); });
     }
   }
   /// Tries packs that are sorted by cost in windows of steps, from wide windows on until one is random enough, or too slow. The widest is
-  /// always tried in full: a part has a narrower one, and it is the fastest. The others are balanced where that decides.
+  /// always tried in full: a part has a narrower one, and it is the fastest. Any is balanced where that decides.
   void try_windows(groups<Index> packs) {
     auto const places = static_cast<std::size_t>(o_.ranks * o_.micro_batches);
     auto const& some = parts_.emplace_back(
         in_part() ? random_packs(packs, items_, (std::min)(part_steps * places, packs.size()), ~epoch_seed(o_)) : packed_part<Index>{});
     auto const& all = sorters_.emplace_back(std::move(packs), items_, o_);
     auto const& part = in_part() ? sorters_.emplace_back(some.packs, some.items, o_) : all;
+    auto const means_of_all = token_means_of(items_), means_of_part = token_means_of(some.items);
+    auto const sums_of_all = lengths_of(all.packs(), means_of_all);
+    auto const sums_of_part = in_part() ? lengths_of(part.packs(), means_of_part) : sums_of_all;
     for (auto const window : {0U, 64U, 16U, 8U, 4U, 1U}) {
       if (interrupted()) return;
       auto const in_full = window == 0 || !in_part();
       auto const& tried = in_full ? all : part;
-      note({.all = &all, .tried = &tried, .window = window, .in_full = in_full}, sort_in_window(tried, window),
-           in_full ? items_ : some.items);
+      auto const& means = in_full ? means_of_all : means_of_part;
+      auto const& sums = in_full ? sums_of_all : sums_of_part;
+      note({.all = &all, .tried = &tried, .window = window, .in_full = in_full}, sort_in_window(tried, window), means,
+           [&](auto const& made, std::size_t in_a_row) { return means.variance(made, in_a_row, [&](Index p) { return sums[p]; }); });
       auto const last = tried_.size() - 1;
-      if (window == 0) balance(last);
+      if (window == 0) widest_.push_back(last);
       if (tried_[last].deviation <= 2 * random_ || !affordable(last)) return;
     }
   }
@@ -79,12 +86,12 @@ class priced_plans {
     sort_by(by_deviation, [&](std::size_t a, std::size_t b) {
       return tried_[a].deviation != tried_[b].deviation ? tried_[a].deviation < tried_[b].deviation : a < b;
     });
-    auto best = fastest_;
+    std::size_t best = 0;
     std::uint64_t enough = 0;
     bool found = false;
     for (auto const k : by_deviation) {
       if (found && tried_[k].deviation > enough) break;
-      if (affordable(k)) balance(k);
+      if (affordable(k)) balance(k, affordable_time(k));
       if (!affordable(k)) continue;
       if (!found)  // nothing is paid for hardly more randomness, or for more than draws have
         enough = (std::max)(tried_[k].deviation / 2 * 3, 2 * random_);
@@ -94,6 +101,7 @@ class priced_plans {
     auto plan = whole(best);
     // The part may have promised more. No plan takes less than the mean of all ranks.
     auto const sure = price_ >= 1000 || waits_at_most(plan, static_cast<std::int64_t>(price_ / 10));
+    if (!sure && !interrupted()) find_fastest();
     if (best != fastest_ && !sure && !interrupted()) {
       auto other = whole(fastest_);
       if (!costs_at_most({.time = plan.slowest.value, .work = choice_.work(plan)}, other.slowest.value, choice_.work(other)))
@@ -127,26 +135,65 @@ class priced_plans {
     auto const most = multiply_divide_up(static_cast<std::uint64_t>(time), 1000 + price_, 1000);
     return compare_products(m.time, work, static_cast<std::int64_t>(most), m.work) <= 0;
   }
-  [[nodiscard]] bool affordable(std::size_t k) const {
-    return price_ >= 1000 || costs_at_most(tried_[k], tried_[fastest_].time, tried_[fastest_].work);
+  /// Whether a plan takes no more than the price above the fastest one. If what is known of the widest windows before they are balanced
+  /// does not tell, balances them.
+  [[nodiscard]] bool affordable(std::size_t k) {
+    if (price_ >= 1000) return true;
+    if (!tried_[k].balanced && std::ranges::find(widest_, k) != widest_.end()) {
+      if (widest_.size() == 1 && fastest_ == none) return true;
+      find_fastest();
+    }
+    auto by_least = fastest_ == none || costs_at_most(tried_[k], tried_[fastest_].time, tried_[fastest_].work), by_most = by_least;
+    for (auto const w : widest_) {
+      if (tried_[w].balanced) continue;
+      by_least = by_least && costs_at_most(tried_[k], tried_[w].time, tried_[w].work);
+      by_most = by_most && costs_at_most(tried_[k], tried_[w].plan.slowest.value, tried_[w].work);
+    }
+    if (by_least == by_most) return by_least;
+    find_fastest();
+    return costs_at_most(tried_[k], tried_[fastest_].time, tried_[fastest_].work);
+  }
+  void find_fastest() {
+    for (auto const w : widest_) balance(w);
   }
 
-  void note(method by, batching<Index> plan, weighed_samples const& items) {
+  using means_of_steps = token_means<std::vector<std::int64_t>>;
+  /// The sum of the lengths in each pack, and that of their squares.
+  [[nodiscard]] static auto lengths_of(groups<Index> const& packs, means_of_steps const& means) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> sums;
+    for (auto const pack : packs) sums.push_back(means.sums_of(std::span<Index const>(pack)));
+    return sums;
+  }
+  template <class Variance>
+  void note(method by, batching<Index> plan, means_of_steps const& means, Variance const& variance) {
     auto const in_a_row = (std::max)(std::size_t{1}, (std::min)(std::size_t{8}, plan.steps() / 4));
-    auto const means = token_means_of(items);
     by.time = by.balanced ? plan.slowest.value : plan.slowest.lower_bound;
     by.work = choice_.work(plan);
-    by.deviation = means.variance(plan, in_a_row);
+    by.deviation = variance(plan, in_a_row);
     if (tried_.empty()) random_ = means.variance_of_random(plan.steps(), in_a_row);
     by.plan = std::move(plan);
     tried_.push_back(std::move(by));
     if (by.balanced) count(tried_.size() - 1);
   }
-  /// Balances the steps of packs, which changes no step's samples.
-  void balance(std::size_t k) {
+  /// A time above which a plan is not affordable.
+  [[nodiscard]] std::int64_t affordable_time(std::size_t k) const {
+    if (price_ >= 1000) return no_limit;
+    auto least = no_limit;
+    auto const count = [&](method const& m, std::int64_t time) {
+      auto const most = multiply_divide_up(static_cast<std::uint64_t>(time), 1000 + price_, 1000);
+      auto const work = static_cast<std::uint64_t>((std::max)(m.work, std::int64_t{1}));
+      least = (std::min)(least, static_cast<std::int64_t>(multiply_divide_up(most, static_cast<std::uint64_t>(tried_[k].work), work)));
+    };
+    if (fastest_ != none) count(tried_[fastest_], tried_[fastest_].time);
+    for (auto const w : widest_)
+      if (!tried_[w].balanced && w != k) count(tried_[w], tried_[w].plan.slowest.value);
+    return least;
+  }
+  /// Balances the steps of packs, which changes no step's samples, unless it will take more than `most`.
+  void balance(std::size_t k, std::int64_t most = no_limit) {
     auto& m = tried_[k];
     if (m.balanced) return;
-    m.plan = m.tried->finish(std::move(m.plan), true);
+    m.plan = m.tried->finish(std::move(m.plan), true, most);
     m.time = m.plan.slowest.value;
     m.balanced = true;
     count(k);
@@ -161,7 +208,7 @@ class priced_plans {
   }
   [[nodiscard]] batching<Index> make(method const& by) const {
     if (by.all != nullptr) return by.all->finish(sort_in_window(*by.all, by.window), true);
-    auto plan = streamer<Index>(items_, o_, by.way).run();
+    auto plan = stream<Index>(items_, o_, by.way);
     plan.method = method_of(by.way, items_, o_);
     return plan;
   }
@@ -175,8 +222,9 @@ class priced_plans {
   std::deque<pack_sorter<Index>> sorters_;
   std::vector<method> tried_;
   static constexpr std::size_t none = (std::numeric_limits<std::size_t>::max)();
-  std::size_t fastest_ = none;  ///< of those that are balanced
-  std::uint64_t random_ = 0;    ///< the deviation of random draws
+  std::size_t fastest_ = none;       ///< of those that are balanced
+  std::vector<std::size_t> widest_;  ///< windows of all steps, one of which may be the fastest
+  std::uint64_t random_ = 0;         ///< the deviation of random draws
   bool complete_ = true;
 };
 

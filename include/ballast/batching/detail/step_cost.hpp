@@ -243,9 +243,13 @@ void for_sorted_windows(std::vector<Index>& order, std::span<pack_sum const> sum
                         Use const& use) {
   auto const most = order.size() / places + 1;
   auto const width = (steps == 0 || steps > most ? most : static_cast<std::size_t>(steps)) * places;
+  std::vector<keyed_item<Index>> by_cost;
   for (std::size_t first = 0; first < order.size(); first += width) {
     auto const last = (std::min)(first + width, order.size());
-    sort_by(std::span(order).subspan(first, last - first), falling([&](Index p) { return sums[p].cost; }));
+    by_cost.clear();
+    for (auto k = first; k < last; ++k) by_cost.push_back({sums[order[k]].cost, order[k]});
+    std::sort(by_cost.begin(), by_cost.end());
+    for (auto k = first; k < last; ++k) order[k] = by_cost[k - first].item;
     use(first, last);
   }
 }

@@ -57,20 +57,29 @@ void spread_steps(batching<Index>& plan, std::vector<pack_sum> const& sums, batc
   std::ranges::transform(by_step, plan.shared.begin(), [&](Index k) { return shared[k]; });
 }
 
+/// The samples of an epoch, numbered by its random order, so that those of a step are neighbours in memory.
+template <index_type Index>
+struct drawn_samples {
+  drawn_samples(weighed_samples const& given, batching_options const& o)
+      : name(random_permutation<Index>(given.size(), epoch_seed(o))), items(some_of<Index>(given, name)) {}
+  std::vector<Index> name;  ///< the number of each sample among those given
+  weighed_samples items;
+};
+
 /// Makes steps from a random order of the samples: draws the samples of a step, distributes them over ranks and writes the step, then the
-/// next step. Until all steps are written, samples are numbered by that order, so that those of a step are neighbours in memory.
+/// next step. Until all steps are written, samples are numbered by that order.
 template <index_type Index>
 class streamer {
  public:
-  streamer(weighed_samples const& items, batching_options const& o, stream_options const& s)
-      : given_(items),
-        name_(random_permutation<Index>(items.size(), epoch_seed(o))),
-        items_(some_of<Index>(items, name_)),
+  streamer(weighed_samples const& given, drawn_samples<Index> const& drawn, batching_options const& o, stream_options const& s)
+      : given_(given),
+        name_(drawn.name),
+        items_(drawn.items),
         o_(o),
         s_(s),
         limits_(items_, o, s),
         dealer_(items_, o.ranks, o.micro_batches, o.capacity),
-        order_(items.size()),
+        order_(given.size()),
         pool_(items_, o, limits_, name_, order_),
         placer_(items_, o, s, limits_, name_),
         places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {}
@@ -239,8 +248,8 @@ class streamer {
   }
 
   weighed_samples const& given_;
-  std::vector<Index> name_;  ///< the number of each sample among those given
-  weighed_samples items_;    ///< in random order
+  std::vector<Index> const& name_;  ///< the number of each sample among those given
+  weighed_samples const& items_;    ///< in random order
   batching_options const& o_;
   stream_options const& s_;
   stream_limits limits_;
@@ -261,5 +270,12 @@ class streamer {
   std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for; empty if outliers are gathered
   std::vector<std::uint32_t> placed_;  ///< for each sample: number of its places
 };
+
+/// The plan of one way to stream samples.
+template <index_type Index>
+[[nodiscard]] batching<Index> stream(weighed_samples const& items, batching_options const& o, stream_options const& s) {
+  drawn_samples<Index> const drawn(items, o);
+  return streamer<Index>(items, drawn, o, s).run();
+}
 
 }  // namespace ballast::inline v0_2::detail
