@@ -109,7 +109,9 @@ std::vector<std::int32_t> short_lengths(std::int64_t n) {
 }
 void plan_short(benchmark::State& state) {
   auto const lengths = short_lengths(state.range(0));
-  measure(state, short_packs.capacity, [&] { return ballast::plan_steps(lengths, short_packs, ballast::dense_4096_cost); });
+  auto o = short_packs;
+  o.ranks = static_cast<std::uint64_t>(state.range(1));
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 void plan_short_in_full(benchmark::State& state) {
   auto const lengths = short_lengths(state.range(0));
@@ -214,7 +216,13 @@ BENCHMARK(plan)
     ->Args({1000000, 16, 2})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_outliers)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
-BENCHMARK(plan_short)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_short)
+    ->ArgNames({"", "ranks"})
+    ->Args({100000, 64})
+    ->Args({1000000, 64})
+    ->Args({1000000, 256})
+    ->Args({1000000, 1024})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_short_in_full)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_many)
     ->ArgNames({"", "threads"})
