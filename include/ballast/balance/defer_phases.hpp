@@ -29,7 +29,7 @@ namespace ballast::inline v0_2 {
 /// @brief Shape of the batch. Only `ranks` and `micro_batches` have no default.
 struct deferral_options {
   std::uint64_t ranks = 0;                    ///< that wait for each other after each phase of each micro-batch, at least 1
-  std::uint64_t micro_batches = 0;            ///< of each rank, at least 1
+  std::uint64_t micro_batches = 0;            ///< most of each rank, at least 1; with a capacity, the last ones may stay empty
   std::array<std::int64_t, 2> capacity = {};  ///< most tokens of a micro-batch in the encoder and in the language model; 0 = no limit
   std::int64_t work = std::int64_t{1} << 24;  ///< limit of the search, in loads of micro-batches that are compared
 };
@@ -48,13 +48,36 @@ struct deferred_phases {
 
 namespace detail {
 
-/// Micro-batches for both phases at once: sets that are even in both, in rows of like ones. Empty if none are found.
-template <class Costs>
-[[nodiscard]] deferral_search::places undeferred_rows(deferred_items const& of, Costs const& costs) {
-  std::vector<std::uint32_t> all(of.count());
-  std::iota(all.begin(), all.end(), std::uint32_t{0});
+/// The samples, checked.
+template <length_range R, phase_cost_model Costs, phase_cost_model Sizes>
+[[nodiscard]] deferred_items weigh_deferred(R const& items, deferral_options const& o, Costs const& costs, Sizes const& sizes) {
+  deferred_items out{
+      .capacity = o.capacity, .ranks = static_cast<std::size_t>(o.ranks), .micro_batches = static_cast<std::size_t>(o.micro_batches)};
+  auto const at = read_by_position(items);
+  std::int64_t all_costs = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(std::ranges::size(items)); ++i) {
+    auto const item = static_cast<std::int64_t>(at[i]);
+    auto const cost = costs(item);
+    auto const size = sizes(item);
+    require(std::ranges::size(cost) == 2 && std::ranges::size(size) == 2, [&] {
+      return sentence(entry("items", i, at[i]), " has ", std::ranges::size(cost), " costs and ", std::ranges::size(size),
+                      " sizes, not 2 of both");
+    });
+    for (std::size_t p = 0; p < 2; ++p) {
+      out.cost[p].push_back(static_cast<std::int64_t>(read_by_position(cost)[p]));
+      out.size[p].push_back(static_cast<std::int64_t>(read_by_position(size)[p]));
+      add_checked(all_costs, out.cost[p][i], "costs of items", i);
+      add_checked(out.all_sizes[p], out.size[p][i], "sizes of items", i);
+    }
+  }
+  return out;
+}
+
+/// Micro-batches for both phases at once, `rows` of each rank: sets that are even in both, in rows of like ones. Empty if none are found.
+template <class = when_called>
+[[nodiscard]] inline deferral_search::places undeferred_rows(deferred_items const& of, std::size_t rows) {
   auto const size = [&](std::int64_t i) { return of.size[1][static_cast<std::size_t>(i)]; };
-  auto const sets = balance_phases(all, {.sets = of.ranks * of.micro_batches, .capacity = of.capacity[1]}, costs, size);
+  auto const sets = balance_phases(of.numbers(), {.sets = of.ranks * rows, .capacity = of.capacity[1]}, of.costs(), size);
   deferral_search::places out;
   if (sets.status != status::feasible) return out;
   out.resize(of.count());
@@ -68,6 +91,68 @@ template <class Costs>
   return out;
 }
 
+/// The best plan that is found.
+struct deferral_plan {
+  deferral_search::places at{};  // empty: none
+  std::int64_t time = 0, undeferred = 0;
+};
+
+/// The best of the starts with few micro-batches, improved. Micro-batches that are left empty take no time, and more samples in one are
+/// easier to balance. @param start  places with a number of micro-batches of a rank, empty without room
+template <class Start>
+[[nodiscard]] deferral_search improved_start(deferred_items const& of, std::int64_t work, bool defers, Start const& start) {
+  deferral_search best(of, work);
+  int found = 0;
+  for (auto rows = of.fewest_rows(); rows <= of.micro_batches && found < 3; ++rows) {
+    deferral_search next(of, work);
+    auto places = start(rows);
+    if (places.empty() || !next.start(std::move(places))) continue;
+    if (found++ == 0 || next.time < best.time) best = std::move(next);
+  }
+  if (found > 0) best.improve(defers);
+  return best;
+}
+
+template <class = when_called>
+[[nodiscard]] inline deferral_plan plan_deferral(deferred_items const& of, std::int64_t work) {
+  deferral_plan out;
+  auto const keep = [&](deferral_search const& search) {
+    if (search.at.empty() || (!out.at.empty() && search.time >= out.time)) return;
+    out.at = search.at;
+    out.time = search.time;
+  };
+  auto const whole = improved_start(of, work / 4, false, [&](std::size_t rows) { return undeferred_rows(of, rows); });
+  if (!whole.at.empty()) {
+    out.undeferred = whole.time;
+    deferral_search apart(of, work / 8 * 3);
+    (void)apart.start(whole.at);
+    apart.improve(true);
+    keep(apart);
+  }
+  std::vector<std::uint32_t> rank_of(of.count());
+  auto const ranks = balance_phases(of.numbers(), {.sets = of.ranks}, of.costs());
+  for (std::uint32_t r = 0; r < ranks.sets.size(); ++r)
+    for (auto const i : ranks.sets[r]) rank_of[i] = r;
+  keep(improved_start(of, work / 8 * 3, true, [&](std::size_t rows) { return encode_early(of, rank_of, rows); }));
+  return out;
+}
+
+/// Writes the micro-batches of a plan.
+template <index_type Index>
+void write_deferral(deferred_phases<Index>& out, deferred_items const& of, deferral_search::places const& at) {
+  auto const cells = of.ranks * of.micro_batches;
+  std::array<std::vector<std::vector<Index>>, 2> in{std::vector<std::vector<Index>>(cells), std::vector<std::vector<Index>>(cells)};
+  std::vector<std::int64_t> waiting(cells, 0);
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    auto const& place = at[i];
+    for (std::size_t p = 0; p < 2; ++p) in[p][place.rank * of.micro_batches + place.slot[p]].push_back(static_cast<Index>(i));
+    for (auto m = place.slot[0]; m < place.slot[1]; ++m)
+      out.held = (std::max)(out.held, waiting[place.rank * of.micro_batches + m] += of.size[1][i]);
+  }
+  for (auto const& b : in[0]) out.encoder.push_back(b);
+  for (auto const& b : in[1]) out.language.push_back(b);
+}
+
 }  // namespace detail
 
 /// @brief Plans one global batch for ranks that wait for each other after the encoder and after the language model of every micro-batch,
@@ -79,7 +164,8 @@ template <class Costs>
 /// needs it.
 ///
 /// A plan without deferral is made first (`balance_phases`, then moves and exchanges). From it, and from ranks that encode as early as the
-/// capacity allows, moves and exchanges that take each phase by itself lead to the plan.
+/// capacity allows, moves and exchanges that take each phase by itself lead to the plan. Both begin with the fewest micro-batches that have
+/// room: the more samples are in one, the more even its ranks are. Micro-batches that stay empty take no time.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
@@ -110,83 +196,25 @@ template <index_type Index = std::uint32_t, length_range R, phase_cost_model Cos
   });
   require(options.capacity[0] >= 0 && options.capacity[1] >= 0 && options.work >= 0,
           [] { return "capacity and work must not be negative"; });
-  auto const n = static_cast<std::size_t>(std::ranges::size(items));
-  require_index<std::uint32_t>(n, "items");
-  detail::deferred_items of{.capacity = options.capacity,
-                            .ranks = static_cast<std::size_t>(options.ranks),
-                            .micro_batches = static_cast<std::size_t>(options.micro_batches)};
-  auto const at = read_by_position(items);
-  std::vector<std::int64_t> flat;
-  std::int64_t all_costs = 0;
-  std::array<std::int64_t, 2> all_sizes{};
-  for (std::size_t i = 0; i < n; ++i) {
-    auto const item = static_cast<std::int64_t>(at[i]);
-    auto const cost = costs(item);
-    auto const size = sizes(item);
-    require(std::ranges::size(cost) == 2 && std::ranges::size(size) == 2, [&] {
-      return sentence(entry("items", i, at[i]), " has ", std::ranges::size(cost), " costs and ", std::ranges::size(size),
-                      " sizes, not 2 of both");
-    });
-    for (std::size_t p = 0; p < 2; ++p) {
-      of.cost[p].push_back(static_cast<std::int64_t>(read_by_position(cost)[p]));
-      of.size[p].push_back(static_cast<std::int64_t>(read_by_position(size)[p]));
-      add_checked(all_costs, of.cost[p][i], "costs of items", i);
-      add_checked(all_sizes[p], of.size[p][i], "sizes of items", i);
-      flat.push_back(of.cost[p][i]);
-    }
-  }
+  require_index<std::uint32_t>(std::ranges::size(items), "items");
+  auto const of = detail::weigh_deferred(items, options, costs, sizes);
   deferred_phases<Index> out;
-  auto const cells = of.ranks * of.micro_batches;
-  std::array<std::vector<std::vector<Index>>, 2> in{std::vector<std::vector<Index>>(cells), std::vector<std::vector<Index>>(cells)};
-  detail::deferral_search::places best;
-  if (n > 0) {
-    out.time.lower_bound = detail::phase_bound(flat, 2, options.ranks);
-    for (std::size_t p = 0; p < 2; ++p)
-      if (of.capacity[p] > 0 && (*std::max_element(of.size[p].begin(), of.size[p].end()) > of.capacity[p] ||
-                                 static_cast<std::size_t>(divide_up(all_sizes[p], of.capacity[p])) > cells))
-        out.status = status::infeasible;
-    if (out.status == status::infeasible) return out;
-    auto const of_item = [&](std::int64_t i) {
-      return std::array{of.cost[0][static_cast<std::size_t>(i)], of.cost[1][static_cast<std::size_t>(i)]};
-    };
-    auto const keep = [&](detail::deferral_search const& search) {
-      if (!best.empty() && search.time >= out.time.value) return;
-      best = search.at;
-      out.time.value = search.time;
-    };
-    detail::deferral_search whole(of, options.work / 4);
-    if (auto rows = detail::undeferred_rows(of, of_item); !rows.empty() && whole.start(std::move(rows))) {
-      whole.improve(false);
-      out.undeferred = whole.time;
-      detail::deferral_search apart(of, options.work / 8 * 3);
-      (void)apart.start(whole.at);
-      apart.improve(true);
-      keep(apart);
+  detail::deferral_plan best;
+  if (of.count() > 0) {
+    out.time.lower_bound = of.bound();
+    if (of.fewest_rows() > of.micro_batches) {
+      out.status = status::infeasible;
+      return out;
     }
-    std::vector<std::uint32_t> all(n), rank_of(n);
-    std::iota(all.begin(), all.end(), std::uint32_t{0});
-    auto const ranks = balance_phases(all, {.sets = options.ranks}, of_item);
-    for (std::uint32_t r = 0; r < ranks.sets.size(); ++r)
-      for (auto const i : ranks.sets[r]) rank_of[i] = r;
-    detail::deferral_search early(of, options.work / 8 * 3);
-    if (auto places = detail::encode_early(of, rank_of); !places.empty() && early.start(std::move(places))) {
-      early.improve(true);
-      keep(early);
-    }
-    if (best.empty()) {
+    best = detail::plan_deferral(of, options.work);
+    out.undeferred = best.undeferred;
+    if (best.at.empty()) {
       out.status = status::unknown;
       return out;
     }
+    out.time.value = best.time;
   }
-  std::vector<std::int64_t> waiting(cells, 0);
-  for (std::size_t i = 0; i < n; ++i) {
-    auto const& place = best[i];
-    for (std::size_t p = 0; p < 2; ++p) in[p][place.rank * of.micro_batches + place.slot[p]].push_back(static_cast<Index>(i));
-    for (auto m = place.slot[0]; m < place.slot[1]; ++m)
-      out.held = (std::max)(out.held, waiting[place.rank * of.micro_batches + m] += of.size[1][i]);
-  }
-  for (auto const& b : in[0]) out.encoder.push_back(b);
-  for (auto const& b : in[1]) out.language.push_back(b);
+  detail::write_deferral(out, of, best.at);
   return out;
 }
 

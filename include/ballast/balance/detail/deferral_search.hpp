@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/phases.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/sort.hpp>
 #include <ballast/core/version.hpp>
 
@@ -7,6 +9,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -26,14 +30,41 @@ struct deferred_items {
   std::array<std::vector<std::int64_t>, 2> cost{}, size{};
   std::array<std::int64_t, 2> capacity{};  // 0 = no limit
   std::size_t ranks = 1, micro_batches = 1;
+  std::array<std::int64_t, 2> all_sizes{};
   [[nodiscard]] std::size_t count() const { return cost[0].size(); }
+  [[nodiscard]] std::vector<std::uint32_t> numbers() const {
+    std::vector<std::uint32_t> all(count());
+    std::iota(all.begin(), all.end(), std::uint32_t{0});
+    return all;
+  }
+  /// The times of a sample by its number.
+  [[nodiscard]] auto costs() const {
+    return [this](std::int64_t i) { return std::array{cost[0][static_cast<std::size_t>(i)], cost[1][static_cast<std::size_t>(i)]}; };
+  }
+  /// The micro-batches that a rank needs at least, all without a capacity; more than any number if a sample has no room.
+  /// @pre there are samples
+  [[nodiscard]] std::size_t fewest_rows() const {
+    auto rows = capacity[0] > 0 || capacity[1] > 0 ? std::size_t{1} : micro_batches;
+    for (std::size_t p = 0; p < 2; ++p) {
+      if (capacity[p] == 0) continue;
+      if (*std::max_element(size[p].begin(), size[p].end()) > capacity[p]) return (std::numeric_limits<std::size_t>::max)();
+      rows = (std::max)(rows, divide_up(static_cast<std::size_t>(divide_up(all_sizes[p], capacity[p])), ranks));
+    }
+    return rows;
+  }
+  /// A lower bound on the time of every plan.
+  [[nodiscard]] std::int64_t bound() const {
+    std::vector<std::int64_t> flat(2 * count());
+    for (std::size_t i = 0; i < flat.size(); ++i) flat[i] = cost[i % 2][i / 2];
+    return phase_bound(flat, 2, ranks);
+  }
 };
 
 class deferral_search {
  public:
   using places = std::vector<deferred_place>;
 
-  deferral_search(deferred_items const& items, std::int64_t work) : of_(items), work_(work) {}
+  deferral_search(deferred_items const& items, std::int64_t work) : of_(&items), work_(work) {}
 
   places at{};            ///< of each sample
   std::int64_t time = 0;  ///< sum over micro-batches and phases of the slowest rank
@@ -43,18 +74,18 @@ class deferral_search {
     at = std::move(from);
     time = 0;
     for (std::size_t p = 0; p < 2; ++p) {
-      load_[p].assign(of_.micro_batches * of_.ranks, 0);
+      load_[p].assign(of_->micro_batches * of_->ranks, 0);
       held_[p] = load_[p];
-      peaks_[p].assign(of_.micro_batches, {});
+      peaks_[p].assign(of_->micro_batches, {});
     }
     auto fits = true;
     for (std::size_t i = 0; i < at.size(); ++i) add(i, 1);
     for (std::size_t p = 0; p < 2; ++p) {
-      for (std::uint32_t m = 0; m < of_.micro_batches; ++m) {
+      for (std::uint32_t m = 0; m < of_->micro_batches; ++m) {
         rank_loads(p, m);
         time += peaks_[p][m][0].load;
       }
-      if (of_.capacity[p] > 0) fits = fits && *std::max_element(held_[p].begin(), held_[p].end()) <= of_.capacity[p];
+      if (of_->capacity[p] > 0) fits = fits && *std::max_element(held_[p].begin(), held_[p].end()) <= of_->capacity[p];
     }
     return fits;
   }
@@ -63,17 +94,17 @@ class deferral_search {
     for (auto better = true; better && work_ > 0;) {
       better = false;
       for (std::size_t p = 0; p < 2; ++p)
-        for (std::uint32_t m = 0; m < of_.micro_batches; ++m) better = relieve(p, m, defers) || better;
+        for (std::uint32_t m = 0; m < of_->micro_batches; ++m) better = relieve(p, m, defers) || better;
     }
   }
 
  private:
-  [[nodiscard]] std::size_t cell(std::uint32_t rank, std::uint32_t slot) const { return slot * of_.ranks + rank; }
+  [[nodiscard]] std::size_t cell(std::uint32_t rank, std::uint32_t slot) const { return slot * of_->ranks + rank; }
   void add(std::size_t i, std::int64_t sign) {
     for (std::size_t p = 0; p < 2; ++p) {
       auto const c = cell(at[i].rank, at[i].slot[p]);
-      load_[p][c] += sign * of_.cost[p][i];
-      held_[p][c] += sign * of_.size[p][i];
+      load_[p][c] += sign * of_->cost[p][i];
+      held_[p][c] += sign * of_->size[p][i];
     }
   }
   struct rank_load {
@@ -82,10 +113,10 @@ class deferral_search {
   };
   /// Finds the three slowest ranks of a micro-batch.
   void rank_loads(std::size_t p, std::uint32_t m) {
-    work_ -= static_cast<std::int64_t>(of_.ranks);
+    work_ -= static_cast<std::int64_t>(of_->ranks);
     auto& top = peaks_[p][m];
     top = {};
-    for (std::uint32_t r = 0; r < of_.ranks; ++r) {
+    for (std::uint32_t r = 0; r < of_->ranks; ++r) {
       rank_load next{load_[p][cell(r, m)], r};
       for (auto& known : top)
         if (next.load > known.load) std::swap(next, known);
@@ -101,7 +132,7 @@ class deferral_search {
   }
   [[nodiscard]] bool full(deferred_place const& to) const {
     for (std::size_t p = 0; p < 2; ++p)
-      if (of_.capacity[p] > 0 && held_[p][cell(to.rank, to.slot[p])] > of_.capacity[p]) return true;
+      if (of_->capacity[p] > 0 && held_[p][cell(to.rank, to.slot[p])] > of_->capacity[p]) return true;
     return false;
   }
   /// Puts samples elsewhere if that saves time; `j == i` moves one.
@@ -143,20 +174,20 @@ class deferral_search {
     auto const r = peaks_[p][m][0].rank;
     auto better = false;
     for (std::size_t i = 0; i < at.size() && work_ > 0; ++i)
-      if (at[i].rank == r && at[i].slot[p] == m && of_.cost[p][i] > 0) better = move(i, p, defers) || exchange(i, p, defers) || better;
+      if (at[i].rank == r && at[i].slot[p] == m && of_->cost[p][i] > 0) better = move(i, p, defers) || exchange(i, p, defers) || better;
     return better;
   }
   bool move(std::size_t i, std::size_t p, bool defers) {
     auto const here = at[i];
-    for (std::uint32_t m = 0; defers && m < of_.micro_batches; ++m) {
+    for (std::uint32_t m = 0; defers && m < of_->micro_batches; ++m) {
       auto to = here;
       to.slot[p] = m;
       if (put(i, to, i, to)) return true;
     }
-    for (std::uint32_t r = 0; r < of_.ranks && work_ > 0; ++r) {
+    for (std::uint32_t r = 0; r < of_->ranks && work_ > 0; ++r) {
       deferred_place to{.rank = r, .slot = here.slot};
       if (put(i, to, i, to)) return true;
-      for (std::uint32_t m = 0; m < of_.micro_batches; ++m) {
+      for (std::uint32_t m = 0; m < of_->micro_batches; ++m) {
         to.slot = {m, m};
         if (put(i, to, i, to)) return true;
       }
@@ -181,15 +212,16 @@ class deferral_search {
     return false;
   }
 
-  deferred_items const& of_;
+  deferred_items const* of_;
   std::int64_t work_;
   std::array<std::vector<std::int64_t>, 2> load_{}, held_{};      // of each rank in each micro-batch
   std::array<std::vector<std::array<rank_load, 3>>, 2> peaks_{};  // the slowest ranks of each micro-batch
 };
 
-/// Ranks that encode as early as the capacity allows, the largest samples first, and share their work evenly among the micro-batches of the
-/// second phase. `rank_of` is the rank of each sample. Empty if a micro-batch has no room.
-[[nodiscard]] inline deferral_search::places encode_early(deferred_items const& of, std::vector<std::uint32_t> const& rank_of) {
+/// Ranks that encode as early as the capacity allows, the largest samples first, and share their work evenly among the first `rows`
+/// micro-batches of the second phase. `rank_of` is the rank of each sample. Empty if a micro-batch has no room.
+[[nodiscard]] inline deferral_search::places encode_early(deferred_items const& of, std::vector<std::uint32_t> const& rank_of,
+                                                          std::size_t rows) {
   deferral_search::places out(of.count());
   std::vector<std::int64_t> load(of.ranks * of.micro_batches, 0), first(load), second(load);  // tokens of each phase
   auto const fits = [&](std::size_t p, std::vector<std::int64_t> const& held, std::size_t c, std::size_t i) {
@@ -198,16 +230,16 @@ class deferral_search {
   for (auto const i : order_by<std::uint32_t>(of.count(), [&](std::uint32_t j) { return -of.size[0][j]; })) {
     auto const r = std::size_t{out[i].rank = rank_of[i]};
     auto& m = out[i].slot[0];
-    while (m < of.micro_batches && !fits(0, first, m * of.ranks + r, i)) ++m;
-    if (m == of.micro_batches) return {};
+    while (m < rows && !fits(0, first, m * of.ranks + r, i)) ++m;
+    if (m == rows) return {};
     first[m * of.ranks + r] += of.size[0][i];
   }
   for (auto const i : order_by<std::uint32_t>(of.count(), [&](std::uint32_t j) { return -of.cost[1][j]; })) {
-    auto best = of.micro_batches;
+    auto best = rows;
     auto const c = [&](std::size_t m) { return m * of.ranks + out[i].rank; };
-    for (std::size_t m = out[i].slot[0]; m < of.micro_batches; ++m)
-      if (fits(1, second, c(m), i) && (best == of.micro_batches || load[c(m)] < load[c(best)])) best = m;
-    if (best == of.micro_batches) return {};
+    for (std::size_t m = out[i].slot[0]; m < rows; ++m)
+      if (fits(1, second, c(m), i) && (best == rows || load[c(m)] < load[c(best)])) best = m;
+    if (best == rows) return {};
     out[i].slot[1] = static_cast<std::uint32_t>(best);
     load[c(best)] += of.cost[1][i];
     second[c(best)] += of.size[1][i];
