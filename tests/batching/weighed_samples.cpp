@@ -10,6 +10,7 @@
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include "support/catch.hpp"
+#include "support/cost_by_sample.hpp"
 #include "support/lengths.hpp"
 #include "support/refusal.hpp"
 
@@ -71,14 +72,14 @@ TEST_CASE("weigh: costs that are no function of lengths are balanced, and checke
                     .stages = 3};
     auto const samples = weigh(l, costs, o);
     auto plan = ballast::plan_steps(samples, o);
-    INFO(round << ": " << describe(check_batching(plan, samples, o)));
-    CHECK(check_batching(plan, samples, o).valid());
+    cost_by_sample cost{costs};
+    INFO(round << ": " << describe(check_batching(plan, l, o, cost)));
+    CHECK(check_batching(plan, l, o, cost).valid());
     CHECK(plan.slowest.lower_bound <= plan.slowest.value);
     CHECK(plan.slowest.lower_bound >= ballast::divide_up(samples.all_cost, static_cast<std::int64_t>(o.ranks)) - samples.all_cost / 1000);
     if (o.synchronisation == ballast::synchronisation::per_step && plan.steps() > 1) {
-      auto other = samples;  // the figures are those of these costs alone
-      std::reverse(other.cost.begin(), other.cost.end());
-      CHECK_FALSE(check_batching(plan, other, o).valid());
+      std::reverse(cost.of.begin(), cost.of.end());  // the figures are those of these costs alone
+      CHECK_FALSE(check_batching(plan, l, o, cost).valid());
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <ballast/plan/training_run.hpp>
 
 #include "support/catch.hpp"
+#include "support/cost_by_sample.hpp"
 #include "support/lengths.hpp"
 #include "support/refusal.hpp"
 
@@ -57,15 +58,7 @@ run_type::measurement measured_as(double per_token, double per_pair) {
   return out;
 }
 
-/// A cost that is told which sample it weighs.
-struct cost_by_sample {
-  std::vector<std::int64_t> of;
-  std::int64_t operator()(std::int64_t) const { return 0; }
-  bool fits(std::int64_t) const { return false; }
-  std::int64_t operator()(std::size_t sample, std::int64_t) const { return of[sample]; }
-  bool fits(std::size_t sample, std::int64_t) const { return of[sample] > 0; }
-};
-static_assert(indexed_cost_model<cost_by_sample> && !indexed_cost_model<quadratic_cost>);
+static_assert(!indexed_cost_model<quadratic_cost>);
 
 }  // namespace
 

@@ -24,9 +24,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The rules of a plan of steps, one after the other. It shares no code with the planners. A cost that is no callable is a list of the
-/// costs of all samples.
-template <index_type Index, length_range R, class Cost>
+/// The rules of a plan of steps, one after the other. It shares no code with the planners.
+template <index_type Index, length_range R, cost_model Cost>
 class batching_checker {
  public:
   batching_checker(batching<Index> const& plan, R const& lengths, batching_options const& o, Cost const& cost, std::uint32_t share_overhead,
@@ -152,14 +151,8 @@ class batching_checker {
     return sum;
   }
   [[nodiscard]] std::int64_t length(Index i) const { return static_cast<std::int64_t>(length_[static_cast<std::size_t>(i)]); }
-  [[nodiscard]] std::int64_t whole_cost(Index i) const {
-    if constexpr (cost_model<Cost>)
-      return static_cast<std::int64_t>(cost_of_sample{cost_, static_cast<std::size_t>(i)}(length(i)));
-    else
-      return cost_[static_cast<std::size_t>(i)];
-  }
   [[nodiscard]] checked charge(Index i) const {
-    auto const whole = whole_cost(i);
+    auto const whole = static_cast<std::int64_t>(cost_of_sample{cost_, static_cast<std::size_t>(i)}(length(i)));
     if (degree_[i] == 1 || whole < 0) return checked(whole);
     auto const parts = static_cast<std::int64_t>(1000 * degree_[i]), factor = 1000 + std::int64_t{overhead_};
     return checked(whole / parts) * checked(factor) + checked(divide_up(whole % parts * factor, parts));  // whole * factor could overflow
