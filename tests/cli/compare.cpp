@@ -195,6 +195,39 @@ TEST_CASE("schedule: attention of distca is that of all tokens, each where it sa
   CHECK(in.ballast("schedule f --gpus 8 --capacity 8192 --batch 64").out.find("attention") == std::string::npos);
 }
 
+TEST_CASE("schedule: --costs are nanoseconds of each sample, by which batches are planned and timed", "[cli][compare]") {
+  scratch const in;
+  auto const at = [&](std::string const& options) { return in.ballast("schedule f --gpus 2 --capacity 8192 " + options); };
+  in.file("f", "4000\n4000\n2000\n2000\n");
+  in.file("c", "9000000000\n3000000000\n3000000000\n3000000000\n");  // one sample takes as long as the others: it is on a GPU alone
+  for (std::string const method : {"ballast", "ballast-pure", "ballast-any", "ballast-lockstep"}) {
+    auto const made = at("--costs c --micro-batch-overhead-ms 0 --method " + method);
+    REQUIRE(made.code == 0);
+    auto const plan = json::parse(made.out);
+    CAPTURE(method, made.out);
+    CHECK(plan["milliseconds"].get<double>() > 8999);
+    CHECK(plan["milliseconds"].get<double>() < 9100);
+  }
+  auto const in_twos = at("--costs c --batch 2").out;  // each batch has the costs of its own samples
+  CHECK(in_twos.find("\"batch\":1") != std::string::npos);
+  in.file("two", "4000\n4000\n");
+  in.file("d", "9000000000\n3000000000\n");
+  CHECK(in_twos.starts_with(in.ballast("schedule two --gpus 2 --capacity 8192 --costs d").out));
+  in.file("few", "5\n5\n");
+  check_refused(at("--costs few"), "--costs few: has 2 entries for 4 samples; it takes one for each", 2);
+  in.file("none", "5\n5\n0\n5\n");
+  check_refused(at("--costs none"), "--costs takes a whole number of nanoseconds, at least 1, for each sample: none:3: 0 is not a length",
+                2);
+  in.file("huge", "5\n5\n5\n9007199254740992\n");
+  check_refused(at("--costs huge"), "huge:4: 9007199254740992 nanoseconds are 2^53 or more", 2);
+  check_refused(at("--costs c --method verl"), "--costs: verl goes by lengths; --method takes one of ballast-lockstep, ballast-pure", 2);
+  in.file("f", "4000\n4000\n0\n2000\n2000\n");  // a row that is left out has an entry, too
+  in.file("e", "9000000000\n3000000000\n7\n3000000000\n3000000000\n");
+  auto const skipped = at("--zero-length skip --costs e").out;
+  in.file("f", "4000\n4000\n2000\n2000\n");
+  CHECK(skipped == at("--costs c").out);
+}
+
 TEST_CASE("schedule: the shards of every method are valid, and compare scores them as the method", "[cli][compare]") {
   scratch const in;
   auto const lengths = mixture(150);

@@ -94,6 +94,27 @@ class Shards(unittest.TestCase):
         del plan
         self.assertEqual(len(work.pieces), len(work.pieces.tolist()))  # a pass keeps its plan
 
+    def test_costs_of_samples(self):
+        cost = ballast.degree_cost(linear=10**6, exchange=[0])
+        lengths, costs = [4000, 4000, 2000, 2000], [9 * 10**9, 3 * 10**9, 3 * 10**9, 3 * 10**9]
+        for method in ("ballast", "ballast-pure", "ballast-any", "ballast-lockstep"):
+            plan = ballast.plan_shards(lengths, ranks=2, capacity=8192, cost=cost, costs=costs, method=method)
+            every_token_once(self, plan, np.array(lengths))
+            self.assertLessEqual(plan.lower_bound, plan.milliseconds)
+            self.assertAlmostEqual(plan.milliseconds, 9000, delta=1)  # work is divided without loss: no rank waits
+        same = [cost(int(n), 1) for n in self.lengths]  # costs that are those of the lengths, where exchanges are free
+        at = {"ranks": 8, "capacity": 8192, "cost": cost}
+        self.assertEqual(
+            ballast.plan_shards(self.lengths, costs=same, **at).hash(), ballast.plan_shards(self.lengths, **at).hash()
+        )
+        for wrong, why in (
+            ({"costs": [1, 2]}, "costs has 2 entries for 4 lengths; it takes one for each: nanoseconds"),
+            ({"costs": [1, 2, 0, 4]}, r"costs\[2\] = 0 must be in 1 ... 2\^53 - 1"),
+            ({"costs": [1, 2, 3, 4], "method": "verl"}, 'method = "verl" goes by lengths, and takes no costs'),
+        ):
+            with self.assertRaisesRegex(ValueError, why):
+                ballast.plan_shards(lengths, ranks=2, capacity=8192, cost=cost, **wrong)
+
     def test_attention_of_every_query_on_one_rank(self):
         plan = ballast.plan_shards(self.lengths, ranks=5, capacity=8192, cost=COST, method="distca")
         for number in range(len(plan.passes_of(0))):

@@ -52,6 +52,7 @@ constexpr option_kind option_kinds[] = {
     {"--zero-length", "NAME", about_input},
     {"--lengths", "FILE", about_input},
     {"--cost", "FILE", about_model},
+    {"--costs", "FILE", about_model},
     {"--layers", "FILE", about_model},
     {"--table", "FILE", about_model},
     {"--plan", "FILE", about_input},

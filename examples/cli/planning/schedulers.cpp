@@ -288,13 +288,17 @@ class wlb_stream {
   std::uint64_t next_ = 0;
 };
 
-template <execution policy, ballast::group_sizes sizes = ballast::group_sizes::automatic>
-scheduled planned(lengths_view lengths, scheduling_setting const& on) {
+template <execution policy, ballast::group_sizes sizes, class Cost>
+scheduled planned_by(lengths_view lengths, Cost const& cost, scheduling_setting const& on) {
   constexpr std::size_t few = 8192, in_all = std::size_t{1} << 17;  // samples of a batch, and of a run, that are searched deeply
   auto o = on.options;
   o.execution = policy;
   o.sizes = sizes;
-  return {ballast::plan_shards(lengths, o, on.cost, {.deep = lengths.size() <= few && on.planned <= in_all})};
+  return {ballast::plan_shards(lengths, o, cost, {.deep = lengths.size() <= few && on.planned <= in_all})};
+}
+template <execution policy, ballast::group_sizes sizes>
+scheduled planned(lengths_view lengths, scheduling_setting const& on) {
+  return planned_by<policy, sizes>(lengths, on.cost, on);
 }
 
 /// Exchanges are hidden; filling is one-sided, as published.
@@ -413,6 +417,18 @@ template <scheduled (*plan)(lengths_view, scheduling_setting const&)>
 batch_planner each_batch(scheduling_setting const& on) {
   return [on](lengths_view lengths) { return plan(lengths, on); };
 }
+/// A row of the planner of this library.
+template <execution policy, sample_division division = sample_division::powers_of_two>
+constexpr scheduler by_library(std::string_view word, std::string_view about) {
+  constexpr auto sizes = division == sample_division::any_size ? ballast::group_sizes::any : ballast::group_sizes::automatic;
+  return {.word = word,
+          .about = about,
+          .randomness = "none",
+          .division = division,
+          .start = each_batch<planned<policy, sizes>>,
+          .by_costs = planned_by<policy, sizes, ballast::sample_degree_cost>};
+}
+
 batch_planner wlb(scheduling_setting const& on) {
   auto const degree = divisor_for_longest(on);
   if (degree == 0) return [](lengths_view) { return without_plan(ballast::status::infeasible); };
@@ -434,6 +450,18 @@ bool batch_feed::next() {
 void batch_feed::planned(ballast::shards<> const& plan) {
   left_.clear();
   for (auto const j : plan.left_out) left_.push_back(samples_[j]);
+}
+
+timed_samples::timed_samples(lengths_view lengths, lengths_view costs, ballast::degree_cost const& common) : common_(common) {
+  common_.square = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) linear_.push_back(1000 * costs[i] / lengths[i]);  // picoseconds of a token
+}
+
+std::string methods_by_costs() {
+  std::string out;
+  for (auto const& s : schedulers())
+    if (s.by_costs != nullptr) out += (out.empty() ? "" : ", ") + std::string(s.word);
+  return out;
 }
 
 std::span<scheduler const> schedulers() {
@@ -458,13 +486,10 @@ std::span<scheduler const> schedulers() {
       {"chunkflow", "long samples in chunks, one after the other, if their keys and values fit", "none", apart, each_batch<chunkflow>},
       {"distca", "tokens placed evenly, attention moved to idle GPUs", "none", apart, each_batch<distca>},
       {"bytescale", "as many GPUs as tokens need, passes of equal work", "none", any, each_batch<bytescale>},
-      {"ballast-lockstep", "plan_shards, a barrier after every micro-batch", "none", powers_of_two,
-       each_batch<planned<execution::lockstep>>},
-      {"ballast-pure", "plan_shards, whole samples apart from shared ones", "none", powers_of_two,
-       each_batch<planned<execution::independent>>},
-      {"ballast-any", "plan_shards, groups of any number of GPUs", "none", any_size,
-       each_batch<planned<execution::mixed, ballast::group_sizes::any>>},
-      {"ballast", "plan_shards, whole samples beside shared ones", "none", powers_of_two, each_batch<planned<execution::mixed>>},
+      by_library<execution::lockstep>("ballast-lockstep", "plan_shards, a barrier after every micro-batch"),
+      by_library<execution::independent>("ballast-pure", "plan_shards, whole samples apart from shared ones"),
+      by_library<execution::mixed, any_size>("ballast-any", "plan_shards, groups of any number of GPUs"),
+      by_library<execution::mixed>("ballast", "plan_shards, whole samples beside shared ones"),
   };
   return all;
 }

@@ -3,6 +3,7 @@
 #include <ballast/attention/attention_tasks.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/cost/degree_cost.hpp>
+#include <ballast/cost/sample_degree_cost.hpp>
 #include <ballast/cost/transformer_shape.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/result.hpp>
@@ -29,6 +30,18 @@ struct scheduling_setting {
   std::span<std::int64_t const> data;  ///< all samples in their order, for schedulers that learn from them what a batch is like
   std::uint64_t batch = 1;             ///< samples of a batch
   std::uint64_t planned = 0;           ///< samples of all batches that are planned, which decides how far each is searched
+};
+
+/// What samples take whose work is no function of their length. Exchanges are those of the common cost.
+class timed_samples {
+ public:
+  /// `costs` are nanoseconds of each whole sample on one GPU, at least 1 and below 2^53.
+  timed_samples(std::span<std::int64_t const> lengths, std::span<std::int64_t const> costs, ballast::degree_cost const& common);
+  [[nodiscard]] ballast::sample_degree_cost cost() const { return {.common = common_, .linear = linear_}; }
+
+ private:
+  ballast::degree_cost common_;
+  std::vector<std::int64_t> linear_;
 };
 
 /// A batch that was planned.
@@ -67,7 +80,13 @@ struct scheduler {
   bool for_longest = false;                              ///< whether all batches have groups for the longest sample of the data
   /// Plans the samples of all batches, in place of `start`: steps in training order, each sample in one of them.
   std::vector<epoch_step> (*epoch)(std::span<std::int64_t const> lengths, scheduling_setting const& on) = nullptr;
+  /// Plans one batch of samples with costs of their own; null where the method goes by lengths.
+  scheduled (*by_costs)(std::span<std::int64_t const> lengths, ballast::sample_degree_cost const& cost,
+                        scheduling_setting const& on) = nullptr;
 };
+
+/// The words of the methods that take costs of samples: "ballast-lockstep, ...".
+[[nodiscard]] std::string methods_by_costs();
 
 /// Throws no_plan where a method has no plan of a batch, and std::logic_error, which is a fault of our own, where its shards are not valid.
 void require_plan(scheduler const& by, ballast::shards<> const& shards, std::span<std::int64_t const> lengths, scheduling_setting const& on,

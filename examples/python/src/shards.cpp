@@ -275,8 +275,27 @@ void bind_degree_cost(nb::module_& m) {
       "an entry for 1, 2, 4, ... ranks, of which the last holds for larger groups. `cost_per_pass` is in nanoseconds.");
 }
 
+/// Costs of samples, checked.
+std::vector<std::int64_t> nanoseconds_of(optional_array const& costs, std::vector<std::int64_t> const& lengths,
+                                         ballast_cli::scheduler const& by) {
+  if (costs.is_none()) return {};
+  require(by.by_costs != nullptr, [&] {
+    return "method = \"" + std::string(by.word) + "\" goes by lengths, and takes no costs; those that do are " +
+           ballast_cli::methods_by_costs();
+  });
+  auto out = integers(costs, "costs").copy();
+  require(out.size() == lengths.size(), [&] {
+    return "costs has " + std::to_string(out.size()) + " entries for " + std::to_string(lengths.size()) +
+           " lengths; it takes one for each: nanoseconds of the sample on one rank";
+  });
+  for (std::size_t i = 0; i < out.size(); ++i)
+    require(out[i] > 0 && out[i] < std::int64_t{1} << 53,
+            [&] { return "costs[" + std::to_string(i) + "] = " + std::to_string(out[i]) + " must be in 1 ... 2^53 - 1"; });
+  return out;
+}
+
 shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional<std::int64_t> capacity, shared_cost_argument const& cost,
-                   std::string const& method, std::uint64_t seed, std::int64_t longest, bool deep) {
+                   optional_array const& costs, std::string const& method, std::uint64_t seed, std::int64_t longest, bool deep) {
   auto const given = integers(lengths, "lengths").copy();
   require(!given.empty(), [] { return "lengths is empty: there are no samples to plan"; });
   auto const most = std::max_element(given.begin(), given.end());
@@ -302,9 +321,13 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
   auto work = shared_cost_of(cost, ranks, on.options.capacity);
   on.options.cost_per_pass = work.per_pass;
   on.cost = std::move(work.of);
+  auto const own = nanoseconds_of(costs, given, *by);
+  ballast_cli::timed_samples const timed(own.empty() ? std::span<std::int64_t const>{} : given, own, on.cost);
   std::int64_t sum = 0;
-  for (std::size_t i = 0; i < given.size(); ++i)
-    ballast::detail::add_time(sum, ballast::detail::sample_time(on.cost, i, given[i], 1), i, given[i]);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    auto const time = own.empty() ? ballast::detail::sample_time(on.cost, i, given[i], 1) : own[i];
+    ballast::detail::add_time(sum, time, i, given[i]);
+  }
   require(work.model || method != "distca",
           [] { return "method = \"distca\" needs the shape of a model: cost must be its name or degree_cost(model, ...)"; });
   if (work.model) on.model = *work.model;
@@ -318,7 +341,7 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
     auto& plan = of.shards;
     auto const began = std::chrono::steady_clock::now();
     try {
-      of = by->start(on)(given);
+      of = own.empty() ? by->start(on)(given) : by->by_costs(given, timed.cost(), on);
     } catch (ballast_cli::bad_input const& why) {
       throw ballast::invalid_input("ranks: " + std::string(why.what()));
     }
@@ -330,7 +353,8 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
                                                          : "; another method or capacity may have one");
     });
     if (auto const verdict = check_shards(plan, given, on.options); !verdict.valid()) throw std::logic_error(describe(verdict));
-    plan.time.value = time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
+    auto const fixed = on.options.cost_per_pass;
+    plan.time.value = own.empty() ? time_shards(plan, on.cost, fixed).makespan : time_shards(plan, timed.cost(), fixed).makespan;
     return shard_plan(std::move(plan), given, took.count(), of.attention);
   });
 }
@@ -371,10 +395,12 @@ void bind_shards(nb::module_& m) {
   bind_degree_cost(m);
   m.def(
       "plan_shards", &planned, "lengths"_a, nb::kw_only(), "ranks"_a, "capacity"_a = nb::none(), "cost"_a = nb::none(),
-      "method"_a = "ballast", "seed"_a = 0, "longest"_a = 0, "deep"_a = true,
+      "costs"_a = nb::none(), "method"_a = "ballast", "seed"_a = 0, "longest"_a = 0, "deep"_a = true,
       "Plans one global batch of long and short samples on `ranks` ranks: which of them share a sample, and what each holds in each\n"
       "pass of at most `capacity` tokens (by default those of the longest sample). The plan is that of `ballast schedule`.\n\n"
-      "`cost` has no default: the name of a model, on H100s, a Transformer, or ballast.degree_cost(...). `method` is \"ballast\",\n"
+      "`cost` has no default: the name of a model, on H100s, a Transformer, or ballast.degree_cost(...). `costs`, where a sample's\n"
+      "time is no function of its length (sparse attention, images of several sizes), are nanoseconds of each sample on one rank;\n"
+      "exchanges and passes take what `cost` says. The methods of ballast take them. `method` is \"ballast\",\n"
       "\"ballast-lockstep\" where ranks wait after every pass (ZeRO-3), \"ballast-pure\", \"ballast-any\" where groups may have any\n"
       "number of ranks (so do those of \"ballast\" if `ranks` is no power of two), or the name of a published system, as\n"
       "\"flexsp\", \"skrull\", \"verl\". Methods with one setting for all batches plan for `longest`, the longest sample of all data.\n"
