@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/degree_cost.hpp>
+#include <ballast/sharding/any_degree.hpp>
 #include <ballast/sharding/bounds.hpp>
+#include <ballast/sharding/plan_shards.hpp>
 
 #include "support/catch.hpp"
 #include "support/exhaustive_shards.hpp"
@@ -14,10 +16,11 @@ namespace test_sharding_bounds {
 using ballast::execution;
 using ballast::shard_bounds;
 using ballast_test::between;
+using ballast_test::flexsp_cost;
 
 TEST_CASE("shard_bounds: never above the exhaustive optimum") {
   ballast::splitmix64 draw(11);
-  auto const cost = ballast_test::flexsp_cost();
+  auto const cost = flexsp_cost();
   double sum = 0;
   int const rounds = 120;
   for (int round = 0; round < rounds; ++round) {
@@ -34,7 +37,7 @@ TEST_CASE("shard_bounds: never above the exhaustive optimum") {
 
 TEST_CASE("shard_bounds: a harder problem never has a lower bound") {
   ballast::splitmix64 draw(5);
-  auto const cost = ballast_test::flexsp_cost();
+  auto const cost = flexsp_cost();
   for (int round = 0; round < 60; ++round) {
     auto const lengths = ballast_test::random_lengths(static_cast<std::size_t>(between(1, 60, draw)), 20000, draw);
     ballast::sharding_options const o{
@@ -70,6 +73,31 @@ TEST_CASE("shard_bounds: each bound by hand") {
   CHECK(full.rate == 75);  // a rank that holds 45 tokens runs three passes
   CHECK(shard_bounds(std::vector<int>{}, {.capacity = 20, .ranks = 4}, cost) == ballast::shard_lower_bounds{});
   CHECK(shard_bounds(std::vector{81}, {.capacity = 20, .ranks = 4}, cost).lower() == 0);  // has room nowhere
+}
+
+TEST_CASE("shard_bounds: samples longer than half of the widest group holds run one after the other") {
+  ballast::degree_cost const cost{.linear = 8000};
+  std::vector const lengths{4001, 4001, 4001, 10};
+  ballast::sharding_options o{.capacity = 1000, .ranks = 8, .cost_per_pass = 10};
+  CHECK(shard_bounds(lengths, o, cost).lower() == 3 * 4011);
+  CHECK(shard_bounds(std::vector{4000, 4000, 4000, 10}, o, cost).lower() < 3 * 4010);  // two beside each other
+  CHECK(ballast::plan_shards(std::vector{4001, 4001, 4001}, o, cost).time.optimal());
+  o.sizes = ballast::group_sizes::powers_of_two;
+  o.ranks = 11;
+  CHECK(shard_bounds(lengths, o, cost).lower() == 3 * 4011);  // on 8 of them
+  o.ranks = 16;
+  o.most_ranks_shared = 8;
+  CHECK(shard_bounds(lengths, o, cost).lower() < 2 * 4011);
+  ballast::splitmix64 draw(12);
+  o = {.capacity = 1000, .ranks = 16};
+  for (int round = 0; round < 40; ++round) {
+    std::vector<std::int64_t> drawn(static_cast<std::size_t>(between(1, 9, draw)));
+    for (auto& l : drawn) l = between(7000, 16000, draw);
+    o.cost_per_pass = between(0, 1000000000, draw);
+    auto const bound = shard_bounds(drawn, o, flexsp_cost()).lower();
+    CHECK(ballast::any_degree_bound(drawn, o, flexsp_cost()) <= bound);
+    CHECK(bound <= ballast::plan_shards(drawn, o, flexsp_cost()).time.value);
+  }
 }
 
 TEST_CASE("shard_bounds: a cost that takes less rank-time on more ranks is bounded by the least of it") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/detail/any_degree_times.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
@@ -20,7 +21,7 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-/// Bounds of one batch on groups of the sizes of the times.
+/// Bounds of one batch on groups of 1, 2, 4, ... ranks.
 class tree_bounds {
  public:
   /// @pre there are samples, and each fits a block
@@ -30,14 +31,18 @@ class tree_bounds {
     passes_ = needed.all;
     batches_ = needed.batches;
     longest_ = longest();
+    add_wide();
     if (t.monotone) add_up();
   }
 
   /// The longest sample on the number of ranks where it takes least, in a micro-batch after the others.
   [[nodiscard]] std::int64_t by_longest() const { return longest_ + (batches_ - 1) * fixed_; }
+  /// Samples of more tokens than half of the widest group holds, one after the other if there is one such group: no two of them have room
+  /// in one pass, and narrower groups hold none.
+  [[nodiscard]] std::int64_t by_wide() const { return wide_time_ + (std::max)(wide_count_, batches_) * fixed_; }
   /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens.
   [[nodiscard]] std::int64_t by_area() const {
-    return least_fitting(by_longest(), [&](std::int64_t time) { return area_fits(time); });
+    return least_fitting((std::max)(by_longest(), by_wide()), [&](std::int64_t time) { return area_fits(time); });
   }
   /// The least time from `low` on within which the ranks can hold all tokens, if no token takes less than the quickest one.
   [[nodiscard]] std::int64_t by_rate(std::int64_t low) const {
@@ -66,6 +71,14 @@ class tree_bounds {
         if (t_.monotone) break;
       }
     return area;
+  }
+  void add_wide() {
+    auto const last = t_.levels - 1;
+    if (t_.groups_of(last) > 1) return;
+    for (std::size_t i = 0; i < t_.length.size() && t_.length[i] > t_.room(last) / 2; ++i) {
+      wide_time_ += t_.at(i, last);
+      ++wide_count_;
+    }
   }
   /// Sums of rank-time of the samples before each position that may need several ranks within the bound by the longest one.
   void add_up() {
@@ -100,9 +113,18 @@ class tree_bounds {
   }
   degree_times const& t_;
   std::int64_t fixed_ = 0, ranks_ = 1, passes_ = 0, batches_ = 1, longest_ = 0;
+  std::int64_t wide_count_ = 0, wide_time_ = 0;  // samples that need the widest group, and their times on it
   std::size_t wide_ = 0;
   std::vector<std::int64_t> sums_;  // of rank-time before each position, level after level
 };
+
+/// The best bound on groups of 1, 2, 4, ... ranks; 0 without samples, or if one has room on none.
+template <class = when_called>
+[[nodiscard]] inline std::int64_t bound_on_blocks(degree_times const& t) {
+  if (t.length.empty() || !t.allows_all()) return 0;
+  tree_bounds const bounds(t);
+  return bounds.by_rate(bounds.by_area());
+}
 
 }  // namespace detail
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
@@ -155,8 +156,7 @@ template <length_range R, shard_cost_model Cost>
     by.execution = execution::independent;
     unit next{d, 0, times_of_degrees(lengths, by, cost_of_units<Cost>{&cost, d})};
     if (!next.times.allows_all()) continue;
-    tree_bounds const bounds(next.times);
-    next.lower = bounds.by_rate(bounds.by_area());
+    next.lower = bound_on_blocks(next.times);
     if (next.lower < best) units.push_back(std::move(next));
   }
   std::sort(units.begin(), units.end(),
@@ -171,9 +171,26 @@ template <length_range R, shard_cost_model Cost>
   return out;
 }
 
-/// The best plan on groups of any number of ranks that is found, for at least one sample. @param t  on 1, 2, 4, ... ranks
+/// The shards of a plan that takes the time, or `unknown` where that is `block_plan::none`. @param passes  returns the passes of the plan
+template <index_type Index, length_range R, class Passes>
+[[nodiscard]] shards<Index> shards_in_time(R const& lengths, sharding_options const& o, certificate time, Passes const& passes) {
+  shards<Index> out;
+  if (time.value == block_plan::none) {
+    out.status = status::unknown;
+    time.value = 0;
+  } else {
+    out = make_shards(lengths, passes(), o.ranks, o.layout);
+  }
+  out.execution = o.execution;
+  out.time = time;
+  return out;
+}
+
+/// The best plan on groups of any number of ranks that is found, for at least one sample.
+/// @param t  on 1, 2, 4, ... ranks @param proven  a known lower bound
 template <index_type Index, length_range R, shard_cost_model Cost>
-[[nodiscard]] shards<Index> plan_any_sizes(R const& lengths, degree_times const& t, Cost const& cost, shard_search const& search) {
+[[nodiscard]] shards<Index> plan_any_sizes(R const& lengths, degree_times const& t, Cost const& cost, shard_search const& search,
+                                           std::int64_t proven) {
   auto const& o = t.options;
   shards<Index> out;
   out.execution = o.execution;
@@ -182,28 +199,44 @@ template <index_type Index, length_range R, shard_cost_model Cost>
     out.status = status::infeasible;
     return out;
   }
-  auto lower = any.bound();
+  auto const lower = any.bound();
   block_plan blocks;
-  if (t.allows_all()) {  // by their own bound, so that they are those of `group_sizes::powers_of_two`
-    tree_bounds const bounds(t);
-    blocks = search_blocks(t, bounds.by_rate(bounds.by_area()), search);
-  }
+  if (t.allows_all())  // by their own bound, so that they are those of `group_sizes::powers_of_two`
+    blocks = search_blocks(t, bound_on_blocks(t), search);
   auto const attempts = search.attempts > 0 ? search.attempts : divide_up(attempts_of(t.length.size(), search, 16), std::int64_t{2});
   auto const on_sizes = times_of_degrees(lengths, o, cost, any.sizes());
   auto runs = search_runs(any, on_sizes, lower, blocks.value, false, attempts, search.deep);
   if (auto units = search_units(lengths, o, cost, any.sizes(), (std::min)(blocks.value, runs.value), search); units.value < runs.value)
     runs = std::move(units);
   auto const value = (std::min)(blocks.value, runs.value);
+  proven = (std::max)(proven, lower);
   if (search.deep && value != block_plan::none)
-    lower = (std::max)(lower, price_bound(lengths, o, cost, {.lower = lower, .upper = value}).lower_bound());
-  if (value == block_plan::none)
-    out.status = status::unknown;
-  else
-    out = make_shards(lengths, runs.value < blocks.value ? passes_of_runs<Index>(t, runs) : passes_of_blocks<Index>(t, blocks), o.ranks,
-                      o.layout);
+    proven = (std::max)(proven, price_bound(lengths, o, cost, {.lower = proven, .upper = value}).lower_bound());
+  return shards_in_time<Index>(lengths, o, {value, proven}, [&] {
+    return runs.value < blocks.value ? passes_of_runs<Index>(t, runs) : passes_of_blocks<Index>(t, blocks);
+  });
+}
+
+/// The best plan on blocks that is found, for at least one sample. @param proven  a known lower bound
+template <index_type Index, length_range R, shard_cost_model Cost>
+[[nodiscard]] shards<Index> plan_blocks(R const& lengths, degree_times const& t, Cost const& cost, shard_search const& search,
+                                        std::int64_t proven) {
+  auto const& o = t.options;
+  shards<Index> out;
   out.execution = o.execution;
-  out.time = {value == block_plan::none ? 0 : value, lower};
-  return out;
+  if (!t.allows_all()) {
+    out.status = status::infeasible;
+    return out;
+  }
+  auto const lower = bound_on_blocks(t);
+  auto const plan = search_blocks(t, lower, search);
+  proven = (std::max)(proven, lower);
+  // A quick search proves more only where the plan may be at fault by a percent.
+  if (plan.value != block_plan::none && (search.deep || plan.value - proven > proven / 100)) {
+    price_options const by{.lower = proven, .upper = plan.value, .evaluations = search.deep ? 3000 : 1000};
+    proven = (std::max)(proven, price_bound(lengths, o, cost, by).lower_bound());
+  }
+  return shards_in_time<Index>(lengths, o, {plan.value, proven}, [&] { return passes_of_blocks<Index>(t, plan); });
 }
 
 }  // namespace detail
@@ -231,14 +264,14 @@ template <index_type Index, length_range R, shard_cost_model Cost>
 /// that gives each rank of a group a token: with a capacity of 1, samples whose lengths are no powers of two need others beside them
 /// @post `check_shards` accepts the result, on blocks with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. The
 /// plan is not slower than that of `homogeneous_shards`, nor than with `group_sizes::powers_of_two` and, if the search is deep, those of
-/// `lockstep_shards` and of groups that stay the same for the batch
+/// `lockstep_shards`, of groups that stay the same for the batch and of a search that is not deep, whose bound it does not fall below
 /// @throws invalid_input if a length or an option is not positive, `cost_per_pass` or a time is negative, the sum of all times reaches
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity
 /// O(n log n + n log ranks) for the bound, and O(n log ranks + passes of several ranks) for each attempt. A pass of a rank is found by
-/// first fit among its open passes. `price_bound` is added where the plan is more than 1 % above the bound. A deep search adds it always,
-/// and `lockstep_shards` and fixed groups. Groups of any size add the bound of `shard_bounds` and that of `any_degree_shards`, together
-/// about as much again for batches of 2 to 8 samples a rank.
+/// first fit among its open passes. `price_bound` is added where the plan is more than 1 % above the bound. A deep search begins with one
+/// that is not, and adds it always, `lockstep_shards` and fixed groups. Groups of any size add the bound of `shard_bounds` and that of
+/// `any_degree_shards`, together about as much again for batches of 2 to 8 samples a rank.
 /// @par Determinism
 /// A pure function of its arguments, in integers; equal lengths keep their order.
 /// @par Source
@@ -253,36 +286,17 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
     return lockstep_shards<Index>(lengths, options, cost, {.counts = detail::lockstep_counts(search)});
   auto const times = detail::times_of_degrees(lengths, options, cost);
   auto const n = times.length.size();
-  shards<Index> out;
-  out.execution = options.execution;
-  if (detail::takes_any_size(options, n) && n > 0) return detail::plan_any_sizes<Index>(lengths, times, cost, search);
-  if (!times.allows_all()) {
-    out.status = status::infeasible;
-    return out;
-  }
-  detail::block_plan plan;
-  std::int64_t lower = 0;
-  if (!times.length.empty()) {
-    detail::tree_bounds const bounds(times);
-    lower = bounds.by_rate(bounds.by_area());
-    plan = detail::search_blocks(times, lower, search);
-    // A quick search proves more only where the plan may be at fault by a percent.
-    if (plan.value != detail::block_plan::none && (search.deep || plan.value - lower > lower / 100))
-      lower = (std::max)(
-          lower, price_bound(lengths, options, cost, {.lower = lower, .upper = plan.value, .evaluations = search.deep ? 3000 : 1000})
-                     .lower_bound());
-  } else {
-    plan.value = 0;
-  }
-  if (plan.value == detail::block_plan::none) {
-    out.status = status::unknown;
-    out.time.lower_bound = lower;
-    return out;
-  }
-  out = make_shards(lengths, detail::passes_of_blocks<Index>(times, plan), options.ranks, options.layout);
-  out.execution = options.execution;
-  out.time = {plan.value, lower};
-  return out;
+  if (n == 0) return detail::shards_in_time<Index>(lengths, options, {}, [] { return pass_list<Index>{}; });
+  auto const plan = [&](shard_search const& how, std::int64_t proven) {
+    return detail::takes_any_size(options, n) ? detail::plan_any_sizes<Index>(lengths, times, cost, how, proven)
+                                              : detail::plan_blocks<Index>(lengths, times, cost, how, proven);
+  };
+  auto quick = plan({.attempts = search.attempts}, 0);
+  if (!search.deep || quick.status == status::infeasible || (quick.status == status::feasible && quick.time.optimal())) return quick;
+  auto deep = plan(search, quick.time.lower_bound);
+  if (deep.status == status::feasible && (quick.status != status::feasible || deep.time.value < quick.time.value)) return deep;
+  quick.time.lower_bound = deep.time.lower_bound;
+  return quick;
 }
 
 BALLAST_INSTANTIATE(detail::block_plan detail::search_blocks(degree_times const&, std::int64_t, shard_search const&))

@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/detail/any_degree_times.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/homogeneous_passes.hpp>
@@ -42,7 +43,7 @@ template <length_range R, shard_cost_model Cost>
     return {times_of_degrees(lengths, o, cost, any.sizes()), any.bound()};
   }
   auto t = times_of_degrees(lengths, o, cost);
-  auto const lower = area_bound(t);
+  auto const lower = bound_on_blocks(t);
   return {std::move(t), lower};
 }
 
@@ -112,7 +113,7 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   if (level < times.levels) bins = detail::dealt_token_bins(times, level);
   if (level == times.levels) bins.status = status::infeasible;
   return detail::shards_of_bins<Index>(lengths, times, bins,
-                                       any ? detail::any_degree_times(lengths, options, cost).bound() : detail::area_bound(times));
+                                       any ? detail::any_degree_times(lengths, options, cost).bound() : detail::bound_on_blocks(times));
 }
 
 /// @brief How far `lockstep_shards` searches.

@@ -203,14 +203,4 @@ template <length_range R, shard_cost_model Cost>
   return low;
 }
 
-/// A lower bound on the time of a batch under the policy of its options, on groups of these sizes.
-[[nodiscard]] inline std::int64_t area_bound(degree_times const& t) {
-  if (t.length.empty()) return 0;
-  auto const& o = t.options;
-  auto const ranks = static_cast<std::int64_t>(o.ranks);
-  auto const passes = divide_up(std::accumulate(t.length.begin(), t.length.end(), std::int64_t{0}), o.capacity);  // that tokens need
-  if (o.execution == execution::lockstep) return least_time(t, all_positions(t)) + divide_up(passes, ranks) * o.cost_per_pass;
-  return least_time(t, all_positions(t), (std::max)(passes - ranks, std::int64_t{0}) * o.cost_per_pass) + o.cost_per_pass;
-}
-
 }  // namespace ballast::inline v0_2::detail
