@@ -5,6 +5,8 @@ doubles."""
 import faulthandler
 import multiprocessing
 import os
+import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -121,6 +123,25 @@ def unpacked_gradient(samples):
 
 def gradient(model):
     return torch.cat([p.grad.flatten() for p in model.parameters()])
+
+
+def run_of_docs(name, folder, processes=2, timeout=300):
+    """Runs the Python block of docs/python-trainers.md that begins with `# name`, as its page says: its lines, and what
+    it printed."""
+    with open(os.path.join(os.path.dirname(__file__), "../../docs/python-trainers.md")) as file:
+        block = file.read().partition(f"```python\n# {name}")[2].partition("\n```")[0]
+    program = f"# {name}{block}\n"
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(program)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}", name]
+    environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    ended = subprocess.run(
+        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout
+    )
+    if ended.returncode:
+        raise RuntimeError(ended.stdout)
+    return program.splitlines(), ended.stdout
 
 
 def each_once(case, lists, count=None):

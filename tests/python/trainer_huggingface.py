@@ -11,10 +11,11 @@ import datasets
 import numpy as np
 import torch
 import transformers
-from support import LENGTHS, VOCABULARY, Samples, Tiny, each_once, on_ranks, tokens, unpacked_gradient
+from support import LENGTHS, VOCABULARY, Samples, Tiny, each_once, on_ranks, run_of_docs, tokens, unpacked_gradient
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
+import ballast
 from ballast.accelerate import prepared
 from ballast.huggingface import Planned, knapsack_of_lengths, pack_dataset
 from ballast.torch import Packed, Plan
@@ -232,6 +233,285 @@ def token_rows(count=120):
     return datasets.Dataset.from_dict(
         {"input_ids": [tokens(i) for i in range(count)], "labels": [tokens(i) for i in range(count)]}
     )
+
+
+def unpacked_loss(model, sequences):
+    """The summed loss of these sequences, each alone, or with its labels, and how many labels that is."""
+    loss, labels = torch.zeros((), dtype=torch.float64), 0
+    for sequence in sequences:
+        ids, wanted = sequence if isinstance(sequence, tuple) else (sequence, sequence)
+        scores = model(input_ids=torch.tensor([ids])).logits[0, :-1].double()
+        wanted = torch.tensor(wanted[1:])
+        loss = loss + torch.nn.functional.cross_entropy(scores, wanted, ignore_index=-100, reduction="sum")
+        labels += int((wanted != -100).sum())
+    return loss, labels
+
+
+def evaluate(rank, ranks, count, changes):
+    """Loss of an evaluation over `count` rows by the mixin, the samples that this rank saw, and its batches."""
+    seen = []
+
+    class Model(transformers.LlamaForCausalLM):
+        accepts_loss_kwargs = changes.get("accepts", True)
+
+        def forward(self, input_ids=None, labels=None, index=None, **kwargs):
+            if not self.training and index is not None:
+                seen.append((index, bool((labels != -100).any())))
+            return super().forward(input_ids=input_ids, labels=labels, **kwargs)
+
+    torch.manual_seed(3)
+    model = Model(llama().config).double()
+    rows = torch.utils.data.Subset(Samples(), range(count))
+    trainer = PlannedTrainer(
+        plan=plan_of(ranks),
+        model=model,
+        train_dataset=Samples(),
+        eval_dataset=rows,
+        data_collator=lambda samples: {
+            **Packed(huggingface=True)(samples),
+            "index": [s["index"] for s in samples],
+        },
+        args=arguments(tempfile.gettempdir(), dataloader_num_workers=0),
+    )
+    first, second = trainer.evaluate(), trainer.evaluate()
+    assert first["eval_loss"] == second["eval_loss"]
+    with torch.no_grad():
+        loss, labels = unpacked_loss(model, [tokens(i) for i in range(count)])
+    return first["eval_loss"], float(loss / labels), seen[: len(seen) // 2]
+
+
+class TestEvaluation(unittest.TestCase):
+    def test_every_sample_is_in_one_packed_row_and_labels_weigh_alike(self):
+        for ranks, count, changes in ((1, 60, {}), (2, 61, {}), (3, 40, {"accepts": False}), (3, 1, {}), (4, 6, {})):
+            with self.subTest(ranks=ranks, count=count, changes=changes):
+                results = on_ranks(ranks, evaluate, count, changes)
+                for loss, wanted, seen in results:
+                    self.assertLess(abs(loss - wanted), 1e-6)
+                    self.assertEqual(len(seen), len(results[0][2]))
+                own = [members for *_, seen in results for members, counts in seen if counts]
+                each_once(self, own, count)
+                self.assertLess(len(own), max(count / 2, 3))  # rows are packed
+
+
+WORDS = 50
+
+
+def texts(count, messages=False):
+    """A raw data set: lines of 2 to 41 words, and one of 100."""
+    lines = [" ".join(f"w{j % WORDS}" for j in range(i, i + 2 + 13 * i % 40)) for i in range(count)]
+    lines[7] = " ".join(f"w{j % WORDS}" for j in range(100))
+    if messages:
+        return datasets.Dataset.from_dict({"messages": [[{"role": "user", "content": line}] for line in lines]})
+    return datasets.Dataset.from_dict({"text": lines})
+
+
+def tokenizer():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"<e>": 0, **{f"w{i}": i + 1 for i in range(WORDS)}}, unk_token="<e>"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made = transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<e>", pad_token="<e>")
+    made.chat_template = "{% for message in messages %}{{ message['content'] }} <e>{% endfor %}"
+    return made
+
+
+def qwen3():
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "head_dim": 8}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 256}
+    torch.manual_seed(3)
+    return transformers.Qwen3ForCausalLM(transformers.Qwen3Config(vocab_size=WORDS + 1, **sizes, **heads)).double()
+
+
+def sft_arguments(folder, **changes):
+    from trl import SFTConfig
+
+    return SFTConfig(
+        **{
+            "output_dir": folder,
+            "max_length": 64,
+            "gradient_accumulation_steps": 2,
+            "num_train_epochs": 2,
+            "use_cpu": True,
+            "bf16": False,
+            "report_to": "none",
+            "optim": "sgd",
+            "learning_rate": 0.1,
+            "lr_scheduler_type": "constant",
+            "max_grad_norm": 0.0,
+            "save_strategy": "no",
+            "logging_strategy": "no",
+            "disable_tqdm": True,
+            "gradient_checkpointing": False,
+            **changes,
+        }
+    )
+
+
+def planned_sft(folder, rows, callbacks=(), options=None, **changes):
+    """A planned SFTTrainer, as a user writes it, that notes the sequences of each micro-batch."""
+    from trl import SFTTrainer
+
+    class PlannedSFT(Planned, SFTTrainer):
+        def training_step(self, model, inputs, *args, **kwargs):
+            ids, ends = inputs["input_ids"][0], inputs["cu_seq_lens_q"]
+            self.seen.append([ids[a:b].tolist() for a, b in zip(ends, ends[1:])])
+            return super().training_step(model, inputs, *args, **kwargs)
+
+    args = sft_arguments(folder, **changes)
+    trainer = PlannedSFT(
+        qwen3(), args, train_dataset=rows, processing_class=tokenizer(), callbacks=list(callbacks), **(options or {})
+    )
+    trainer.seen = []
+    return trainer
+
+
+def train_on_text(rank, ranks, folder, messages, stop_at, resume):
+    """Sequences of this rank, the first gradient, the weights, the plan's steps, and the loss of an evaluation."""
+    first = []
+
+    class First(TrainerCallback):
+        def on_pre_optimizer_step(self, args, state, control, model=None, **_):
+            if not first:
+                first.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+
+    rows = texts(150, messages)
+    trainer = planned_sft(folder, rows, [First(), StopAt(stop_at)], {"eval_dataset": rows.select(range(31))})
+    trainer.train(resume_from_checkpoint=resume)
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+    model.eval()
+    loss = trainer.evaluate()["eval_loss"]
+    with torch.no_grad():
+        summed, labels = unpacked_loss(model, list(trainer.eval_dataset["input_ids"]))
+    return trainer.seen, first[0], weights, trainer.plan.steps_of_epochs, loss - float(summed / labels)
+
+
+def sequences_of(results, lists=slice(None)):
+    return sorted(sequence for seen, *_ in results for row in seen[lists] for sequence in row)
+
+
+class TestRawText(unittest.TestCase):
+    def test_a_raw_data_set_needs_the_mixin_alone(self):
+        for messages in (False, True):
+            with self.subTest(messages=messages), tempfile.TemporaryDirectory() as folder:
+                whole = on_ranks(2, train_on_text, folder, messages, None, None, timeout=200)
+                steps = whole[0][3]
+                prepared_rows = prepared_sequences(messages)
+                self.assertEqual(len(steps), 2)
+                for epoch in range(2):
+                    first = 2 * sum(steps[e] for e in range(epoch))
+                    self.assertEqual(sequences_of(whole, slice(first, first + 2 * steps[epoch])), prepared_rows)
+                for seen, gradient, *_, off in whole:
+                    self.assertTrue(all(sum(map(len, row)) <= 64 for row in seen))
+                    self.assertLess(abs(off), 1e-6)
+                model = qwen3()
+                loss, labels = unpacked_loss(model, sequences_of(whole, slice(0, 2)))
+                (loss / labels).backward()
+                reference = torch.cat([p.grad.flatten() for p in model.parameters()])
+                for _, first, *_ in whole:
+                    self.assertLess((first - reference).abs().max() / reference.abs().max(), 1e-6)
+
+    def test_resumes_with_other_processes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            whole = on_ranks(2, train_on_text, folder, False, None, None, timeout=200)
+            steps = whole[0][3]
+            middle = steps[0] + 2
+            stopped = on_ranks(2, train_on_text, folder, False, middle, None, timeout=200)
+            shutil.copytree(folder, f"{folder}-1")
+            same = on_ranks(2, train_on_text, folder, False, None, True, timeout=200)
+            for rank in range(2):
+                self.assertEqual(stopped[rank][0] + same[rank][0], whole[rank][0])
+            try:
+                fewer = on_ranks(1, train_on_text, f"{folder}-1", False, None, True, timeout=200)
+            finally:
+                shutil.rmtree(f"{folder}-1")
+            rest = sequences_of(stopped, slice(2 * steps[0], None)) + sequences_of(fewer)
+            self.assertEqual(sorted(rest), prepared_sequences())
+
+    def test_packing_of_trl_is_taken_over(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for strategy in ("bfd", "bfd_split"):
+                changes = {"packing": True, "packing_strategy": strategy, "num_train_epochs": 1}
+                args = sft_arguments(folder, **changes)
+                trainer = planned_sft(folder, texts(40), **changes)
+                trainer.train()
+                self.assertTrue(args.packing)
+                found = sorted(sequence for row in trainer.seen for sequence in row)
+                whole = prepared_sequences(count=40, length=None)
+                long = max(whole, key=len)
+                split = [long[:64], long[64:]] if strategy == "bfd_split" else [long[:64]]
+                self.assertEqual(found, sorted([*(x for x in whole if x != long), *split]))
+            with self.assertRaisesRegex(ValueError, "'wrapped' cuts samples.*choose 'bfd'"):
+                planned_sft(folder, texts(40), packing=True, packing_strategy="wrapped")
+
+    def test_what_the_trainer_is_told_is_planned(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = planned_sft(folder, texts(60), num_train_epochs=3, gradient_accumulation_steps=4, seed=5).plan
+            self.assertEqual((plan.epochs, plan.micro_batches, plan.ranks), (3, 4, 1))
+            other = planned_sft(folder, texts(60), num_train_epochs=3, gradient_accumulation_steps=4, seed=6).plan
+            self.assertNotEqual(plan.hash(), other.hash())
+            shape = Plan(plan.lengths, capacity=64, ranks=1, micro_batches=4, epochs=3, seed=5, cost=qwen3_shape())
+            self.assertEqual(plan.hash(), shape.hash())
+            once = planned_sft(folder, texts(60), num_train_epochs=1, options={"capacity": 128, "cost": "llama-3.1-8b"})
+            self.assertLess(once.plan.steps, planned_sft(folder, texts(60), num_train_epochs=1).plan.steps)
+            steps = 3 * once.plan.steps
+            longer = planned_sft(folder, texts(60), max_steps=steps)
+            self.assertEqual(longer.train().global_step, steps)
+            self.assertLess(longer.plan.steps - steps, longer.plan.steps_of_epochs[0])
+            for sentence, changes in {
+                "num_train_epochs = 0.5 must be a whole number": {"num_train_epochs": 0.5},
+                "capacity is missing": {"max_length": None},
+            }.items():
+                with self.assertRaisesRegex(ValueError, sentence):
+                    planned_sft(folder, texts(60), **changes)
+
+    def test_epochs_of_the_plan_are_those_of_the_log(self):
+        with tempfile.TemporaryDirectory() as folder:
+            changes = {"eval_strategy": "epoch", "save_strategy": "epoch", "num_train_epochs": 3}
+            trainer = planned_sft(folder, texts(60), options={"eval_dataset": texts(20)}, **changes)
+            trainer.train()
+            ends = np.cumsum(list(trainer.plan.steps_of_epochs.values()))
+            logged = [(row["epoch"], row["step"]) for row in trainer.state.log_history if "eval_loss" in row]
+            self.assertEqual([step for _, step in logged], ends.tolist())
+            self.assertEqual([epoch for epoch, _ in logged], [1, 2, 3])
+            saved = sorted(int(name.partition("-")[2]) for name in os.listdir(folder) if name.startswith("checkpoint"))
+            self.assertEqual(saved, ends.tolist())
+
+    def test_what_cannot_be_planned(self):
+        def trainer(rows, model=None, max_steps=-1, **options):
+            args = arguments(tempfile.gettempdir(), max_steps=max_steps)
+            return PlannedTrainer(model=model or llama(), args=args, train_dataset=rows, **options)
+
+        for sentence, made in {
+            "train_dataset is missing": lambda: trainer(None),
+            "train_dataset has no column input_ids.* but text": lambda: trainer(texts(9), capacity=64),
+            "train_dataset is streamed": lambda: trainer(token_rows().to_iterable_dataset(), capacity=64, max_steps=3),
+            "capacity is missing": lambda: trainer(token_rows()),
+            "cannot be read from the model.*give cost=": lambda: trainer(token_rows(), Model(), capacity=64),
+        }.items():
+            with self.assertRaisesRegex(ValueError, sentence):
+                made()
+        rows = token_rows().remove_columns("labels")
+        found = trainer(rows, capacity=64)  # neither a collator nor a plan
+        self.assertIsInstance(found.data_collator, Packed)
+
+    def test_the_script_of_the_docs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines, printed = run_of_docs("sft.py", folder)
+        self.assertLessEqual(len(lines), 25)
+        self.assertRegex(printed, r"eval_loss")
+
+
+def prepared_sequences(messages=False, count=150, length=64):
+    """The data set as TRL tokenises and cuts it, sorted."""
+    words = tokenizer()
+    rows = texts(count, messages)
+    lines = [row[0]["content"] + " <e>" for row in rows["messages"]] if messages else [t + "<e>" for t in rows["text"]]
+    return sorted(words(line)["input_ids"][:length] for line in lines)
+
+
+def qwen3_shape():
+    return ballast.models.shape_of(qwen3().config)
 
 
 class TestTrl(unittest.TestCase):

@@ -7,12 +7,20 @@ loader = ballast.accelerate.prepared(loader, accelerator)       # never accelera
 model, optimizer = accelerator.prepare(model, optimizer)
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ballast.torch import check
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+    from torch.utils.data import DataLoader
 
 __all__ = ["check", "prepared"]
 
 
-def prepared(loader, accelerator, *, check_model=True):
+def prepared(loader: DataLoader[Any], accelerator: Accelerator, *, check_model: bool = True) -> DataLoader[Any]:
     """The loader as accelerate wants it: on the device, one batch ahead, registered, and with all lists of this
     process.
 
@@ -21,12 +29,18 @@ def prepared(loader, accelerator, *, check_model=True):
     transformers that the accelerator has prepared be checked once, by its first forward pass in the loop: whether it
     keeps the samples of a row apart.
     """
-    from accelerate.data_loader import prepare_data_loader
-
     batches = check(loader)
     if check_model:
         batches.watched = accelerator._models  # the list itself: the models are prepared later
-    ready = prepare_data_loader(loader, device=accelerator.device, num_processes=1, process_index=0, put_on_device=True)
+    ready = on_device(loader, accelerator)
     ready.iteration = batches.epoch  # accelerate names the epoch by its own count, from 0 in each process
     ready._is_accelerate_prepared = True
-    return accelerator.prepare(ready)
+    out: DataLoader[Any] = accelerator.prepare(ready)
+    return out
+
+
+def on_device(loader: DataLoader[Any], accelerator: Accelerator) -> Any:
+    """The loader with its batches on the device, and all lists of this process."""
+    from accelerate.data_loader import prepare_data_loader
+
+    return prepare_data_loader(loader, device=accelerator.device, num_processes=1, process_index=0, put_on_device=True)

@@ -1,50 +1,153 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hugging Face Trainer and TRL's SFTTrainer on a planned run, and a drop-in for `trl.pack_dataset`.
 
-    class PlannedTrainer(ballast.huggingface.Planned, Trainer): pass
+    class PlannedSFT(ballast.huggingface.Planned, SFTTrainer): pass
 
-    trainer = PlannedTrainer(
-        plan=plan, model=model, train_dataset=dataset, data_collator=ballast.torch.Packed(huggingface=True),
-        args=TrainingArguments(num_train_epochs=1, gradient_accumulation_steps=plan.micro_batches),
-    )
+    trainer = PlannedSFT(model, SFTConfig("out", max_length=4096), train_dataset=texts, processing_class=tokenizer)
     trainer.train(resume_from_checkpoint=True)   # also with another number of processes
 
-The run is one epoch to Trainer, whatever number of epochs it has (`num_train_epochs` is 1 or that number): Trainer asks
-for the length of an epoch only once, and loses the number of the epoch when it resumes. docs/python-trainers.md has more of this.
+The mixin plans by itself, or trains on the `plan` that it is given. The run is one pass to Trainer, whatever number of
+epochs it has: Trainer asks for the length of an epoch only once, and loses the number of the epoch when it resumes.
+docs/python-trainers.md has more of this.
 """
 
+from __future__ import annotations
+
 import collections
+import copy
 import json
 import os
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import ballast
 from ballast._rows import check_batch, watch
-from ballast.accelerate import prepared
+from ballast.accelerate import on_device, prepared
+from ballast.torch import Packed, Pieces, Plan
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from numpy.typing import ArrayLike, NDArray
+    from torch.utils.data import DataLoader
+    from transformers import Trainer as _Trainer
+    from transformers import TrainerCallback
+else:
+    _Trainer = object
 
 __all__ = ["Planned", "knapsack_of_lengths", "pack_dataset"]
 
 STATE = "ballast.json"  # beside trainer_state.json in each checkpoint
 
 
-class Planned:
-    """Mixin in front of `transformers.Trainer` or a subclass: trains on the micro-batches of `plan` instead of dealing
-    out the dataset.
+class Planned(_Trainer):
+    """Mixin in front of `transformers.Trainer` or a subclass: trains on planned micro-batches instead of dealing out
+    the dataset, and evaluates on packed rows.
+
+    Without `plan` it plans by itself, with the lengths of train_dataset (of SFTTrainer, as it was tokenised) and the
+    ranks, gradient_accumulation_steps, epochs and seed of the arguments. `capacity` is the most tokens of a
+    micro-batch, by default the max_length of SFTConfig; `cost` is what `Plan` takes, by default that of the model.
+
+    `packing=True` of SFTConfig is taken over: rows are those of the plan. With the packing_strategy "bfd" samples
+    longer than max_length are cut, with "bfd_split" they are split, as TRL does; "wrapped" is refused.
 
     Makes of each checkpoint one that another number of processes can resume. What would train on other samples than
-    planned is refused. `check_model` checks a model of transformers once, by its first forward pass: whether it keeps
+    planned is refused. With `pack_evaluation`, every sample of an evaluation is in one packed row, and the loss is the
+    mean over all labels. `check_model` checks a model of transformers once, by its first forward pass: whether it keeps
     the samples of a row apart. `check_lengths` compares each row with the lengths that were planned.
     """
 
-    def __init__(self, *args, plan, check_model=True, check_lengths=True, **kwargs):
-        self.plan, self._check_model, self._check_lengths, self._given = plan, check_model, check_lengths, None
-        super().__init__(*args, **kwargs)
-        self._refuse()
-        self.add_callback(_callback(plan))
+    plan: Plan
 
-    def _refuse(self):
+    def __init__(
+        self,
+        *args: Any,
+        plan: Plan | None = None,
+        capacity: int | None = None,
+        cost: str | ballast.Cost | ballast.Transformer | ArrayLike | None = None,
+        pack_evaluation: bool = True,
+        check_model: bool = True,
+        check_lengths: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        """The other arguments are those of the trainer."""
+        self._check_model, self._check_lengths, self._pack_evaluation = check_model, check_lengths, pack_evaluation
+        self._given: collections.deque[list[int]] | None = None
+        self._evaluated: list[Any] | None = None
+        given = {**dict(zip(("model", "args", "data_collator"), args)), **kwargs}
+        config, oversize = given.get("args"), "reject"
+        if hasattr(config, "packing_strategy"):  # of TRL
+            capacity = capacity or config.max_length
+            oversize = "split" if config.packing and config.packing_strategy == "bfd_split" else oversize
+            self._pack_evaluation = pack_evaluation and config.eval_packing is not False
+            config = _unpacked(config)
+            if len(args) > 1:
+                args = (args[0], config, *args[2:])
+            else:
+                kwargs["args"] = config
+        super().__init__(*args, **kwargs)
+        self._set_collator(given.get("data_collator") is not None)
+        self.plan = plan if plan is not None else self._plan_by_itself(capacity, cost, oversize)
+        self._refuse()
+        self.add_callback(_callback(self.plan))
+
+    def _set_collator(self, given: bool) -> None:
+        """Lets the collator make packed rows: that of TRL, or ours in the place of one that pads or stacks."""
+        if hasattr(self.data_collator, "padding_free"):
+            self.data_collator.padding_free = True
+            if hasattr(self.args, "padding_free"):
+                self.args.padding_free = True
+        elif not given and getattr(self.data_collator, "__module__", "") == "transformers.data.data_collator":
+            self.data_collator = Packed(huggingface=True)
+
+    def _plan_by_itself(self, capacity: int | None, cost: Any, oversize: str) -> Plan:
+        """A plan of train_dataset by the arguments."""
+        args = self.args
+        if self.train_dataset is None:
+            raise ValueError("train_dataset is missing: it is what is planned, or give plan=")
+        if capacity is None:
+            raise ValueError(
+                "capacity is missing: give capacity=, the most tokens of a micro-batch, or plan=; "
+                "with SFTConfig, its max_length is the capacity"
+            )
+        epochs = 1 if args.max_steps > 0 else int(args.num_train_epochs)
+        if args.max_steps <= 0 and epochs != args.num_train_epochs:
+            raise ValueError(
+                f"num_train_epochs = {args.num_train_epochs} must be a whole number, since epochs are planned whole: "
+                "say by max_steps where to stop"
+            )
+        if cost is None:
+            try:
+                cost = ballast.models.shape_of(self.model, images=True)
+            except (ValueError, OSError, TypeError) as error:
+                raise ValueError(
+                    f"what a sample costs cannot be read from the model ({error}): give cost=, as in "
+                    'cost="llama-3.1-8b", or plan='
+                ) from None
+        lengths, seed = _lengths_of(self.train_dataset, "train_dataset"), args.seed
+        seed = seed if args.data_seed is None else args.data_seed
+
+        def planned(epochs: int) -> Plan:
+            return Plan(
+                lengths,
+                capacity=capacity,
+                ranks=args.world_size,
+                micro_batches=args.gradient_accumulation_steps,
+                epochs=epochs,
+                cost=cost,
+                seed=seed,
+                oversize=oversize,
+            )
+
+        plan = planned(epochs)
+        while plan.steps < args.max_steps:  # an epoch has nearly always equally many steps
+            epochs = max(epochs + 1, epochs * args.max_steps // plan.steps)
+            plan = planned(epochs)
+        return plan
+
+    def _refuse(self) -> None:
         args, plan = self.args, self.plan
         wrong = [
             (
@@ -57,7 +160,7 @@ class Planned:
                 f"the plan has ranks = {plan.ranks}, but {args.world_size} processes train",
             ),
             (
-                args.num_train_epochs not in (1, plan.epochs),
+                args.max_steps <= 0 and args.num_train_epochs not in (1, plan.epochs),
                 f"num_train_epochs = {args.num_train_epochs} must be the plan's epochs = {plan.epochs}, or 1: they "
                 "follow one another in one pass of Trainer",
             ),
@@ -75,36 +178,54 @@ class Planned:
             if refused:
                 raise ValueError(sentence)
 
-    def get_train_dataloader(self):
+    def get_train_dataloader(self) -> DataLoader[Any]:
         """The loader of this process's micro-batches, which accelerate does not deal out again."""
+        if self.train_dataset is None:
+            raise ValueError("train_dataset is missing")
+        args, plan = self.args, self.plan
+        plan.agree(device=args.device)
+        dataset: Any = self.train_dataset
+        if plan._options.get("oversize") in ("split", "truncate") and not isinstance(dataset, Pieces):
+            dataset = plan.dataset(dataset)
+        batches = plan.batches(args.process_index, one_epoch=True, placeholders=True, dataset=dataset)
+        if self._check_lengths:
+            batches.given = self._given = collections.deque()
+        return prepared(self._loader(dataset, batches, "training"), self.accelerator, check_model=False)
+
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[Any]:
+        """The loader of this process's packed rows: over all processes they have every sample once."""
+        rows = self.eval_dataset if eval_dataset is None else eval_dataset
+        rows = self.eval_dataset[rows] if isinstance(rows, str) else rows
+        if not self._pack_evaluation or not hasattr(rows, "__len__") or isinstance(rows, dict):
+            return super().get_eval_dataloader(eval_dataset)
+        lengths = _lengths_of(rows, "eval_dataset")
+        capacity = max(self.plan._options["capacity"], int(lengths.max(initial=1)))
+        batches = _evaluation_rows(lengths, capacity, self.args.world_size, self.args.process_index)
+        out: DataLoader[Any] = on_device(self._loader(rows, batches, "evaluation"), self.accelerator)
+        return out
+
+    def _loader(self, dataset: Any, batches: Any, description: str) -> DataLoader[Any]:
+        """A loader of these lists with the settings of the trainer."""
         from torch.utils.data import DataLoader
         from transformers.trainer_utils import seed_worker
 
-        if self.train_dataset is None:
-            raise ValueError("train_dataset is missing")
-        dataset, collator = self.train_dataset, self.data_collator
+        args, collator = self.args, self.data_collator
         if hasattr(dataset, "column_names"):  # a datasets.Dataset
-            dataset = self._remove_unused_columns(dataset, description="training")
+            dataset = self._remove_unused_columns(dataset, description=description)
         else:
-            collator = self._get_collator_with_removed_columns(collator, description="training")
-        args = self.args
-        self.plan.agree(device=args.device)
-        batches = self.plan.batches(args.process_index, one_epoch=True, placeholders=True, dataset=dataset)
-        if self._check_lengths:
-            batches.given = self._given = collections.deque()
-        loader = DataLoader(
+            collator = self._get_collator_with_removed_columns(collator, description=description)
+        return DataLoader(
             dataset,
             batch_sampler=batches,
             collate_fn=collator,
             num_workers=args.dataloader_num_workers,
             pin_memory=args.dataloader_pin_memory,
-            persistent_workers=args.dataloader_persistent_workers,
+            persistent_workers=args.dataloader_persistent_workers and description == "training",
             prefetch_factor=args.dataloader_prefetch_factor,
             worker_init_fn=partial(seed_worker, num_workers=args.dataloader_num_workers, rank=args.process_index),
         )
-        return prepared(loader, self.accelerator, check_model=False)
 
-    def training_step(self, model, inputs, *args, **kwargs):
+    def training_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """As Trainer's, behind the checks of the model and of the row."""
         if self._check_model:
             watch(model, int(self.plan._lengths.max(initial=0)))
@@ -113,7 +234,49 @@ class Planned:
             check_batch(inputs, self._given.popleft(), self.plan._lengths)
         return super().training_step(model, inputs, *args, **kwargs)
 
-    def train(self, resume_from_checkpoint=None, *args, **kwargs):
+    def evaluation_loop(self, dataloader: Any, *args: Any, **kwargs: Any) -> Any:
+        """As Trainer's; on packed rows the loss is the mean over the labels of all of them."""
+        rows = getattr(dataloader, "batch_sampler", None)
+        if not isinstance(rows, _Rows):
+            return super().evaluation_loop(dataloader, *args, **kwargs)
+        self._evaluated, self._own_rows = [], rows.own
+        try:
+            output = super().evaluation_loop(dataloader, *args, **kwargs)
+            summed = self._evaluated
+        finally:
+            self._evaluated = None
+        if summed:
+            import torch
+
+            total = torch.stack(summed).cpu().double().sum(0)
+            if self.args.world_size > 1:
+                total = self.accelerator.reduce(total.to(self.args.device), reduction="sum")
+            output.metrics[f"{kwargs.get('metric_key_prefix', 'eval')}_loss"] = (total[0] / total[1]).item()
+        return output
+
+    def prediction_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """As Trainer's; of a packed row, notes its labels and their summed loss."""
+        if self._evaluated is None or inputs.get("labels") is None:
+            return super().prediction_step(model, inputs, *args, **kwargs)
+        import torch
+
+        if len(self._evaluated) >= self._own_rows:  # only lets all processes make equally many steps
+            inputs["labels"] = torch.full_like(inputs["labels"], -100)
+        labels = (inputs["labels"][..., 1:] != -100).sum()
+        self._items = None
+        out = super().prediction_step(model, inputs, *args, **kwargs)
+        if out[0] is not None:  # the mean over this row, or its part in the mean over the rows of all processes
+            items = labels if self._items is None else self._items / self.args.world_size
+            loss = (out[0].detach().float() * items).where(labels > 0, 0.0)
+            self._evaluated.append(torch.stack([loss, labels.to(loss)]))
+        return out
+
+    def _get_num_items_in_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """As Trainer's, which makes the loss of an evaluation a part of the mean over the rows of all processes."""
+        self._items = super()._get_num_items_in_batch(*args, **kwargs)
+        return self._items
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """As Trainer's; a checkpoint is resumed with the state of the plan that lies in it."""
         from transformers.trainer_utils import get_last_checkpoint
 
@@ -132,16 +295,74 @@ class Planned:
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
 
-def _callback(plan):
+def _unpacked(config: Any) -> Any:
+    """TRL's arguments without its own packing: the plan packs, and the collator makes rows of it afterwards."""
+    if not config.packing and not config.padding_free and not config.eval_packing:
+        return config
+    if config.packing and config.packing_strategy == "wrapped":
+        raise ValueError(
+            "packing_strategy = 'wrapped' cuts samples wherever a row ends, which is not planned: choose 'bfd', which "
+            "cuts samples longer than max_length, or 'bfd_split', which splits them"
+        )
+    config = copy.copy(config)
+    if config.packing and config.packing_strategy == "bfd_split":
+        config.max_length = None  # or TRL would cut them
+    config.packing = config.padding_free = config.eval_packing = False
+    return config
+
+
+def _lengths_of(dataset: Any, name: str) -> NDArray[Any]:
+    """Tokens of each row."""
+    if not hasattr(dataset, "__len__"):
+        raise ValueError(f"{name} is streamed, so that nobody knows its lengths: what is planned must have a length")
+    columns = getattr(dataset, "column_names", None)
+    if columns is None:
+        return np.fromiter((len(dataset[i]["input_ids"]) for i in range(len(dataset))), np.int64, len(dataset))
+    if "input_ids" not in columns:
+        raise ValueError(f"{name} has no column input_ids to take lengths from, but {', '.join(columns)}: tokenise it")
+    return ballast.lengths.from_dataset(dataset)
+
+
+class _Rows(list[list[int]]):
+    """The rows of one process in an evaluation. Those behind `own` only let all processes make equally many steps."""
+
+    own = 0
+
+
+def _evaluation_rows(lengths: NDArray[Any], capacity: int, ranks: int, rank: int) -> _Rows:
+    """Packs over all ranks, such that those of one step are alike; samples without tokens have no label."""
+    kept = np.flatnonzero(lengths)
+    packs = [kept[np.asarray(pack)] for pack in ballast.pack(lengths[kept], capacity=capacity).packs] if len(kept) else []
+    packs.sort(key=lambda pack: -int((lengths[pack].astype(np.int64) ** 2).sum()))
+    rows = _Rows(pack.tolist() for pack in packs[rank::ranks])
+    rows.own = len(rows)
+    if len(rows) * ranks < len(packs):
+        rows.append([int(kept[lengths[kept].argmin()])])
+    return rows
+
+
+def _callback(plan: Plan) -> TrainerCallback:
     from transformers import TrainerCallback
 
     class Report(TrainerCallback):
-        """Counts optimiser steps, and writes the plan's state into checkpoints."""
+        """Counts optimiser steps, names the plan's epochs, and writes its state into checkpoints."""
 
-        def on_step_end(self, args, state, control, **_):
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            steps = plan.steps_of_epochs
+            self.longest = max(steps.values(), default=1)
+            first = plan.steps - sum(steps.values())
+            self.ends = [(first + sum(list(steps.values())[: i + 1]), epoch) for i, epoch in enumerate(steps)]
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             plan.step_done()
+            end, epoch = next((end, epoch) for end, epoch in self.ends if plan.steps_done <= end)
+            state.epoch = epoch + 1 - (end - plan.steps_done) / self.longest
+            if plan.steps_done == end and end < plan.steps:  # at the end of the last one, Trainer does it itself
+                control.should_log |= args.logging_strategy == "epoch"
+                control.should_save |= args.save_strategy == "epoch"
+                control.should_evaluate |= args.eval_strategy == "epoch" and state.epoch >= (args.eval_delay or 0)
 
-        def on_save(self, args, state, control, **_):
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if state.is_world_process_zero:
                 with open(os.path.join(args.output_dir, f"checkpoint-{state.global_step}", STATE), "w") as file:
                     json.dump(plan.state(), file)
@@ -149,7 +370,9 @@ def _callback(plan):
     return Report()
 
 
-def pack_dataset(dataset, seq_length, strategy="bfd", map_kwargs=None):
+def pack_dataset(
+    dataset: Dataset, seq_length: int, strategy: str = "bfd", map_kwargs: dict[str, Any] | None = None
+) -> Dataset:
     """The packed rows of a `datasets.Dataset` of token lists: `trl.pack_dataset` with the packs of `ballast.pack`.
 
     Columns are the given ones, which must be lists of equal lengths, and `seq_lengths`. Unlike TRL it packs all rows
@@ -192,7 +415,7 @@ def pack_dataset(dataset, seq_length, strategy="bfd", map_kwargs=None):
     return Dataset(pa.table(columns))
 
 
-def _row_lengths(table):
+def _row_lengths(table: Any) -> NDArray[np.int64]:
     """Tokens of each row, equal in all columns."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -217,7 +440,7 @@ def _row_lengths(table):
     return first[1]
 
 
-def knapsack_of_lengths(numbers, capacity):
+def knapsack_of_lengths(numbers: Sequence[int], capacity: int) -> list[list[int]]:
     """Lists of lengths that fit together, in the form of LLaMA-Factory's `greedy_knapsack`."""
-    numbers = np.asarray(numbers, dtype=np.int64)
-    return [numbers[np.asarray(pack)].tolist() for pack in ballast.pack(numbers, capacity=capacity).packs]
+    lengths = np.asarray(numbers, dtype=np.int64)
+    return [lengths[np.asarray(pack)].tolist() for pack in ballast.pack(lengths, capacity=capacity).packs]
