@@ -3,6 +3,7 @@
 doubles."""
 
 import faulthandler
+import importlib.machinery
 import multiprocessing
 import os
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+import types
 
 import numpy as np
 import torch
@@ -136,12 +138,22 @@ def run_of_docs(name, folder, processes=2, timeout=300):
         file.write(program)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}", name]
     environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    ended = subprocess.run(
-        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout
-    )
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    ended = subprocess.run(command, cwd=folder, env=environment, text=True, timeout=timeout, **both)
     if ended.returncode:
         raise RuntimeError(ended.stdout)
     return program.splitlines(), ended.stdout
+
+
+def stub(*names):
+    """Empty modules in the place of those that are not installed, for imports alone; says which."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            made = sys.modules[name] = types.ModuleType(name)
+            made.__spec__ = importlib.machinery.ModuleSpec(name, None)
+            print(f"skipped: what needs {name}, which is not installed")
 
 
 def each_once(case, lists, count=None):

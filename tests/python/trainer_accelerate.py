@@ -3,11 +3,13 @@
 epoch and resumes."""
 
 import importlib.util
+import re
+import tempfile
 import unittest
 
 import torch
 from accelerate import Accelerator
-from support import LENGTHS, Samples, Tiny, each_once, gradient, on_ranks, unpacked_gradient
+from support import LENGTHS, Samples, Tiny, each_once, gradient, on_ranks, run_of_docs, unpacked_gradient
 from torch.utils.data import DataLoader
 
 from ballast.accelerate import check, prepared
@@ -117,6 +119,18 @@ class TestAccelerate(unittest.TestCase):
             self.assertIn("ballast.accelerate.prepared", sentences[0])
         with self.assertRaisesRegex(ValueError, "no sampler of a plan"):
             check(DataLoader(Samples(), batch_size=2))
+
+
+class TestDocs(unittest.TestCase):
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "transformers is not installed")
+    def test_the_script_of_the_docs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines, printed = run_of_docs("loop.py", folder)
+        self.assertLessEqual(len(lines), 25)
+        steps = re.findall(r"^step (\d+): loss ([\d.]+)$", printed, re.MULTILINE)
+        self.assertEqual([int(step) for step, _ in steps], list(range(len(steps))))
+        self.assertGreater(len(steps), 10)
+        self.assertLess(float(steps[-1][1]), float(steps[0][1]))
 
 
 class TestModel(unittest.TestCase):

@@ -332,7 +332,7 @@ class _Rows(list[list[int]]):
 def _evaluation_rows(lengths: NDArray[Any], capacity: int, ranks: int, rank: int) -> _Rows:
     """Packs over all ranks, such that those of one step are alike; samples without tokens have no label."""
     kept = np.flatnonzero(lengths)
-    packs = [kept[np.asarray(pack)] for pack in ballast.pack(lengths[kept], capacity=capacity).packs] if len(kept) else []
+    packs = [kept[np.asarray(pack)] for pack in ballast.pack(lengths[kept], capacity=capacity).packs]
     packs.sort(key=lambda pack: -int((lengths[pack].astype(np.int64) ** 2).sum()))
     rows = _Rows(pack.tolist() for pack in packs[rank::ranks])
     rows.own = len(rows)
