@@ -76,8 +76,10 @@ class Planned(_Trainer):
         self._check_model, self._check_lengths, self._pack_evaluation = check_model, check_lengths, pack_evaluation
         self._given: collections.deque[list[int]] | None = None
         self._evaluated: list[Any] | None = None
-        given = {**dict(zip(("model", "args", "data_collator"), args)), **kwargs}
-        config, oversize = given.get("args"), "reject"
+        self._items: Any = None
+        given: dict[str, Any] = {**dict(zip(("model", "args", "data_collator"), args)), **kwargs}
+        config: Any = given.get("args")
+        oversize = "reject"
         if hasattr(config, "packing_strategy"):  # of TRL
             capacity = capacity or config.max_length
             oversize = "split" if config.packing and config.packing_strategy == "bfd_split" else oversize
@@ -95,11 +97,12 @@ class Planned(_Trainer):
 
     def _set_collator(self, given: bool) -> None:
         """Lets the collator make packed rows: that of TRL, or ours in the place of one that pads or stacks."""
-        if hasattr(self.data_collator, "padding_free"):
-            self.data_collator.padding_free = True
+        collator: Any = self.data_collator
+        if hasattr(collator, "padding_free"):
+            collator.padding_free = True
             if hasattr(self.args, "padding_free"):
                 self.args.padding_free = True
-        elif not given and getattr(self.data_collator, "__module__", "") == "transformers.data.data_collator":
+        elif not given and getattr(collator, "__module__", "") == "transformers.data.data_collator":
             self.data_collator = Packed(huggingface=True)
 
     def _plan_by_itself(self, capacity: int | None, cost: Any, oversize: str) -> Plan:
@@ -194,8 +197,9 @@ class Planned(_Trainer):
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[Any]:
         """The loader of this process's packed rows: over all processes they have every sample once."""
-        rows = self.eval_dataset if eval_dataset is None else eval_dataset
-        rows = self.eval_dataset[rows] if isinstance(rows, str) else rows
+        all_rows: Any = self.eval_dataset
+        rows = all_rows if eval_dataset is None else eval_dataset
+        rows = all_rows[rows] if isinstance(rows, str) else rows
         if not self._pack_evaluation or not hasattr(rows, "__len__") or isinstance(rows, dict):
             return super().get_eval_dataloader(eval_dataset)
         lengths = _lengths_of(rows, "eval_dataset")
@@ -251,7 +255,8 @@ class Planned(_Trainer):
             total = torch.stack(summed).cpu().double().sum(0)
             if self.args.world_size > 1:
                 total = self.accelerator.reduce(total.to(self.args.device), reduction="sum")
-            output.metrics[f"{kwargs.get('metric_key_prefix', 'eval')}_loss"] = (total[0] / total[1]).item()
+            metrics: Any = output.metrics
+            metrics[f"{kwargs.get('metric_key_prefix', 'eval')}_loss"] = (total[0] / total[1]).item()
         return output
 
     def prediction_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -285,7 +290,7 @@ class Planned(_Trainer):
             if resume_from_checkpoint is None:
                 raise ValueError(f"there is no checkpoint in {self.args.output_dir}")
         if resume_from_checkpoint:
-            path = os.path.join(resume_from_checkpoint, STATE)
+            path = os.path.join(str(resume_from_checkpoint), STATE)
             if not os.path.exists(path):
                 raise ValueError(f"{resume_from_checkpoint} has no {STATE}: it was not saved by a planned trainer")
             with open(path) as file:
@@ -420,7 +425,7 @@ def _row_lengths(table: Any) -> NDArray[np.int64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    first = None
+    first: tuple[str, NDArray[np.int64]] | None = None
     for name in table.column_names:
         column = table.column(name)
         if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
@@ -437,6 +442,7 @@ def _row_lengths(table: Any) -> NDArray[np.int64]:
             raise ValueError(
                 f"row {row} has {first[1][row]} values in column {first[0]!r} but {lengths[row]} in {name!r}"
             )
+    assert first is not None  # there is a column
     return first[1]
 
 
