@@ -26,6 +26,7 @@ import numpy as np
 import ballast
 from ballast._rows import check_batch, watch
 from ballast.accelerate import on_device, prepared
+from ballast.callbacks import MeterCallback
 from ballast.torch import Packed, Pieces, Plan
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ class Planned(_Trainer):
         self.plan = plan if plan is not None else self._plan_by_itself(capacity, cost, oversize)
         self._refuse()
         self.add_callback(_callback(self.plan))
+        for callback in self.callback_handler.callbacks:
+            if isinstance(callback, MeterCallback):
+                callback.add_to(self)
 
     def _set_collator(self, given: bool) -> None:
         """Lets the collator make packed rows: that of TRL, or ours in the place of one that pads or stacks."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,8 @@ class Plan:
         self._ranks, self._micro_batches = ranks, micro_batches
         self._start = ballast.TrainingRun(lengths, ranks=ranks, micro_batches=micro_batches, **self._options)
         self._reported, self._first, self._counted = self._run(), 0, 0
+        self._changes: dict[int, list[int]] = {}  # by `recalibrate`: what is measured, for the first step it is used for
+        self._read = 0  # the steps that a sampler has handed out
         self._table: dict[int, int] | None = None
         self.chosen: dict[str, str] = {}  # by `auto`: a sentence about each argument that was not given
 
@@ -94,6 +97,21 @@ class Plan:
     def _run(self) -> ballast.TrainingRun:
         """A run that stands where this plan was resumed, or at its beginning: a copy, which plans nothing."""
         return copy.copy(self._start)
+
+    def _next(self, run: ballast.TrainingRun) -> ballast.TrainingRun | None:
+        """The run in its next step, by the costs that `recalibrate` has named for it; None at the end."""
+        if run.done:
+            return None
+        if run.step in self._changes:
+            run.recalibrate(self._changes[run.step])
+        run.next()
+        return run
+
+    def _read_next(self, run: ballast.TrainingRun) -> ballast.TrainingRun | None:
+        """The same for whoever hands the step out: `recalibrate` leaves it as it is."""
+        out = self._next(run)
+        self._read = max(self._read, run.step)
+        return out
 
     @property
     def ranks(self) -> int:
@@ -176,7 +194,7 @@ class Plan:
     def __iter__(self) -> Iterator[list[list[NDArray[np.uint32]]]]:
         """The steps that are left: of each rank, the list of its micro-batches. The plan stays where it is."""
         run = copy.copy(self._reported)
-        for _ in run:
+        while self._next(run) is not None:
             yield [run.packs_of(rank) for rank in range(self._ranks)]
 
     def __repr__(self) -> str:
@@ -186,7 +204,7 @@ class Plan:
         """Another plan that counts its own steps, without planning again."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._reported = copy.copy(self._reported)
+        other._reported, other._changes = copy.copy(self._reported), dict(self._changes)
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
@@ -219,23 +237,24 @@ class Plan:
         return self._checked()
 
     def _checked(self) -> dict[int, int]:
-        """Walks the run once: counts the steps of each epoch, and refuses a step in which a rank would have to wait."""
         if self._table is None:
-            table: dict[int, int] = {}
-            run = self._run()
-            for step in run:
-                for rank in range(self._ranks):
-                    packs = len(run.packs_of(rank))
-                    if packs != self._micro_batches:
-                        raise ValueError(
-                            f"step {step} has {packs} micro-batches for rank {rank} instead of {self._micro_batches}: "
-                            "the other ranks "
-                            "would wait for ever; plan with fewer ranks or micro-batches, or leave out what fills no "
-                            "step"
-                        )
-                table[run.epoch] = table.get(run.epoch, 0) + 1
-            self._table = table
+            self._table = self._counted_steps(self._run())
         return self._table
+
+    def _counted_steps(self, run: ballast.TrainingRun) -> dict[int, int]:
+        """Walks the run once: counts the steps of each epoch, and refuses a step in which a rank would have to wait."""
+        table: dict[int, int] = {}
+        for step in run:
+            for rank in range(self._ranks):
+                packs = len(run.packs_of(rank))
+                if packs != self._micro_batches:
+                    raise ValueError(
+                        f"step {step} has {packs} micro-batches for rank {rank} instead of {self._micro_batches}: "
+                        "the other ranks would wait for ever; plan with fewer ranks or micro-batches, or leave out "
+                        "what fills no step"
+                    )
+            table[run.epoch] = table.get(run.epoch, 0) + 1
+        return table
 
     def batches(
         self, rank: int, *, one_epoch: bool = False, placeholders: bool = False, dataset: Any = None
@@ -296,7 +315,7 @@ class Plan:
         """Says that all ranks have made one more optimiser step; `steps_of` does it by itself."""
         if self._reported.done:
             raise ValueError(f"all {self.steps} steps of the plan are done already")
-        self._reported.next()
+        self._read_next(self._reported)
         self._counted += 1
 
     def state(self) -> dict[str, Any]:
@@ -319,6 +338,41 @@ class Plan:
         self._start, self._ranks, self._micro_batches = start, ranks, micro_batches
         self._first, self._counted, self._table = start.step, 0, None
         self._reported = self._run()
+        self._changes, self._read = {}, start.step
+
+    def recalibrate(self, measured: Sequence[int], group: Any = None, device: Any = None) -> bool:
+        """Plans anew what no sampler has handed out, under what `ballast.TrainingRun.measured` said on rank 0.
+
+        All ranks call it behind the same step; it takes one all_gather. Samplers, `step_done` and `state` go over to the
+        new plan where that begins, so each sample is still trained once in each pass. Returns whether steps are planned
+        anew: not if that saves less than a thousandth of their time, nor, with a warning, if an epoch would then have
+        another number of steps, which `steps_per_epoch` rules out.
+        """
+        words = [int(word) for word in measured]
+        own = [self._read, *(half for word in words for half in (word & 0xFFFFFFFF, word >> 32))]
+        rows = gathered(own, group, device)
+        begin = int(max(row[0] for row in rows))
+        words = [int(low) | int(high) << 32 for low, high in zip(rows[0][1::2], rows[0][2::2])]
+        before = copy.copy(self._reported)
+        while before.step < begin:
+            self._next(before)
+        if before.done:
+            return False
+        after = copy.copy(before)
+        anew = after.recalibrate(words)
+        try:
+            same = self._counted_steps(before) == self._counted_steps(after)
+        except ValueError:  # a step is not full
+            same = False
+        if not same:
+            warnings.warn(
+                "the plan is not made anew, for an epoch would then have another number of steps than the trainer was "
+                "told: give the plan steps_per_epoch",
+                stacklevel=2,
+            )
+            return False
+        self._changes[begin] = words
+        return anew
 
     def hash(self) -> int:
         """A number that is equal on all ranks if their plans are."""
@@ -411,7 +465,7 @@ class Batches:
         run, self._ahead = self._ahead, None
         if run is None or self.one_epoch or run.epoch != epoch:
             run = self.plan._run()
-            run = None if run.done or run.next() is None else run
+            run = self.plan._read_next(run)
         return run
 
     def __len__(self):
@@ -470,7 +524,7 @@ class _Pass:
                 for pack in run.packs_of(batches.rank)[passed:]:
                     yield np.asarray(pack).tolist()
             skipped -= 0 if earlier else passed
-            run = None if run.done or run.next() is None else run
+            run = batches.plan._read_next(run)
         batches._ahead = run
 
     def state_dict(self):
@@ -622,6 +676,18 @@ class Packed:
 
 def _integers(values):
     return np.array(values, dtype=np.int64)  # a copy: the collator writes into it
+
+
+def gathered(numbers: Sequence[float], group: Any = None, device: Any = None) -> list[list[float]]:
+    """The doubles of all ranks, a list for each; without torch.distributed only this process's own."""
+    import torch
+
+    own = torch.tensor(numbers, dtype=torch.float64, device=device)
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return [own.tolist()]
+    rows = [torch.empty_like(own) for _ in range(torch.distributed.get_world_size(group))]
+    torch.distributed.all_gather(rows, own, group=group)
+    return [row.tolist() for row in rows]
 
 
 def labels_of_step(micro_batches, group=None, ignored=-100):

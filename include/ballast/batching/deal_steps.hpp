@@ -26,7 +26,7 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-inline constexpr auto no_limit = (std::numeric_limits<std::int64_t>::max)();  ///< the largest time of a plan, where any will do
+inline constexpr auto any_time = (std::numeric_limits<std::int64_t>::max)();  ///< the largest time of a plan, where any will do
 
 /// Distributes the samples of a step over its places again, or exchanges some if not all fit; keeps the old places unless the step becomes
 /// cheaper, or if its slowest rank is within 1 in 8,192 of the step's lower bound.
@@ -154,9 +154,9 @@ class pack_sorter {
   }
   /// Balances sorted steps by exchanges, if `redeal` is true, and fills empty places. Exchanges leave the samples of a full step in it, and
   /// so its lower bound. Ends early with the steps as they are if the exchanges will leave the slowest ranks above `most`.
-  [[nodiscard]] batching<Index> finish(batching<Index> b, bool redeal, std::int64_t most = no_limit) const {
+  [[nodiscard]] batching<Index> finish(batching<Index> b, bool redeal, std::int64_t most = any_time) const {
     auto const rounded = static_cast<std::int64_t>(b.table.size());  // bounds are rounded, by less than 1 for each row
-    if (redeal) redeal = redeal_steps(b, items_, o_, (std::min)(most - b.slowest.lower_bound, no_limit - rounded) + rounded);
+    if (redeal) redeal = redeal_steps(b, items_, o_, (std::min)(most - b.slowest.lower_bound, any_time - rounded) + rounded);
     if (fill_places(b, items_, o_, mixing::never) || redeal) certify(b, items_, o_);
     return b;
   }
@@ -217,7 +217,7 @@ template <index_type Index>
   });
   auto waiting_per_row = o;
   waiting_per_row.synchronisation = synchronisation::per_micro_batch;
-  if (deal.redeal) redeal_steps(b, items, waiting_per_row, no_limit);
+  if (deal.redeal) redeal_steps(b, items, waiting_per_row, any_time);
   fill_places(b, items, o, mixing::never);
   certify(b, items, o);
   return b;

@@ -234,7 +234,7 @@ class stream_trials {
   batching_options const& o_;
   search_watch& watch_;
   plan_choice<Index> choice_;
-  std::optional<drawn_samples<Index>> drawn_;  ///< for all ways
+  std::optional<stream_draw<Index>> drawn_;  ///< for all ways
   std::uint64_t deviation_ = 0;
   std::size_t best_ = 0;
 };

@@ -177,8 +177,8 @@ class priced_plans {
   }
   /// A time above which a plan is not affordable.
   [[nodiscard]] std::int64_t affordable_time(std::size_t k) const {
-    if (price_ >= 1000) return no_limit;
-    auto least = no_limit;
+    if (price_ >= 1000) return any_time;
+    auto least = any_time;
     auto const count = [&](method const& m, std::int64_t time) {
       auto const most = multiply_divide_up(static_cast<std::uint64_t>(time), 1000 + price_, 1000);
       auto const work = static_cast<std::uint64_t>((std::max)(m.work, std::int64_t{1}));
@@ -190,7 +190,7 @@ class priced_plans {
     return least;
   }
   /// Balances the steps of packs, which changes no step's samples, unless it will take more than `most`.
-  void balance(std::size_t k, std::int64_t most = no_limit) {
+  void balance(std::size_t k, std::int64_t most = any_time) {
     auto& m = tried_[k];
     if (m.balanced) return;
     m.plan = m.tried->finish(std::move(m.plan), true, most);

@@ -59,8 +59,8 @@ void spread_steps(batching<Index>& plan, std::vector<pack_sum> const& sums, batc
 
 /// The samples of an epoch, numbered by its random order, so that those of a step are neighbours in memory.
 template <index_type Index>
-struct drawn_samples {
-  drawn_samples(weighed_samples const& given, batching_options const& o)
+struct stream_draw {
+  stream_draw(weighed_samples const& given, batching_options const& o)
       : name(random_permutation<Index>(given.size(), epoch_seed(o))), items(some_of<Index>(given, name)) {}
   std::vector<Index> name;  ///< the number of each sample among those given
   weighed_samples items;
@@ -71,7 +71,7 @@ struct drawn_samples {
 template <index_type Index>
 class streamer {
  public:
-  streamer(weighed_samples const& given, drawn_samples<Index> const& drawn, batching_options const& o, stream_options const& s)
+  streamer(weighed_samples const& given, stream_draw<Index> const& drawn, batching_options const& o, stream_options const& s)
       : given_(given),
         name_(drawn.name),
         items_(drawn.items),
@@ -274,7 +274,7 @@ class streamer {
 /// The plan of one way to stream samples.
 template <index_type Index>
 [[nodiscard]] batching<Index> stream(weighed_samples const& items, batching_options const& o, stream_options const& s) {
-  drawn_samples<Index> const drawn(items, o);
+  stream_draw<Index> const drawn(items, o);
   return streamer<Index>(items, drawn, o, s).run();
 }
 
