@@ -4,6 +4,7 @@
 Sizes are counted as in kept_bytes.py."""
 
 import dataclasses
+import inspect
 import json
 import pathlib
 import tempfile
@@ -151,7 +152,6 @@ class Fits(unittest.TestCase):
             (config, "cpu", {}, "device = 'cpu' has no memory "),
             (config, 0, {}, "device = 0 must be "),
             (config, 1 << 24, {"stages": 2}, "stages = 2: "),
-            (config, 1 << 24, {"zzero": 2}, "options = "),
             (config, 1 << 24, {"zero": 7}, "zero = 7 must be in "),
             (config, 1 << 24, {"unit": 0}, "unit = 0 must be "),
             (config, 1 << 24, {"dtype": "float8"}, "dtype = float8 is not one of "),
@@ -162,6 +162,9 @@ class Fits(unittest.TestCase):
             self.assertTrue(text.startswith(sentence) and "\n" not in text, text)
         with self.assertRaisesRegex(ValueError, "lengths must be one row of integers"):
             fits(config, [0.5], 1 << 24)
+        with self.assertRaisesRegex(TypeError, "argument 'zzero'"):
+            fits(config, [1], 1 << 24, zzero=2)
+        self.assertNotIn("options", inspect.signature(fits).parameters)
 
 
 if __name__ == "__main__":

@@ -83,11 +83,11 @@ from ._ballast import (  # noqa: E402
     zigzag_indices,
     zigzag_inverse,
 )
-from ._ballast import __version__ as __version__  # noqa: E402
 from .run import TrainingRun  # noqa: E402
 from .streams import stream  # noqa: E402
 
-_Sequence.register(Packs)
+__version__: str = getattr(_native, "__version__")
+_Sequence.register(Packs)  # pyright: ignore[reportAttributeAccessIssue]
 
 __all__ = [
     "Chunks",

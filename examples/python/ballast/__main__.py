@@ -7,6 +7,8 @@
 Every command and option is that of the program ballast, which gets the lengths.
 """
 
+from __future__ import annotations
+
 import glob
 import os
 import re
@@ -14,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -21,6 +24,7 @@ from ._files import Asked, kind_of, lengths_in
 from ._tokens import Tokens
 
 OWN = {"--tokenizer", "--text-field", "--per-turn"}  # options that the program does not get
+Word = tuple[str | None, str | None, list[str]]  # an option, its value, and the words that say so
 HELP = """
 python -m ballast also reads Parquet, Arrow, Feather, tar (WebDataset), JSON lines by zstd, and arrays of objects:
   --tokenizer FILE                tokenizer.json, or its folder: counts the tokens of --text-field
@@ -28,7 +32,7 @@ python -m ballast also reads Parquet, Arrow, Feather, tar (WebDataset), JSON lin
   --per-turn N                    tokens that the chat template adds to each turn; 0 by default"""
 
 
-def program():
+def program() -> str:
     """The path of the command line: that of the variable BALLAST, or else in PATH or beside Python or this package."""
     named = os.environ.get("BALLAST")
     if named:
@@ -45,7 +49,7 @@ def program():
     return found
 
 
-def options_with_value(path, command):
+def options_with_value(path: str, command: str) -> set[str]:
     """The options of a command that take a value, as its help says."""
     text = subprocess.run(
         [path, command, "--help"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -53,16 +57,16 @@ def options_with_value(path, command):
     return set(re.findall(r"^  (?:-\w,)?(--[\w-]+) \S", text, re.MULTILINE))
 
 
-def parsed(words, valued):
+def parsed(words: Iterable[str], valued: set[str]) -> list[Word]:
     """Triples: an option or None, a value or None, and the words that say so, as the program finds them."""
-    out = []
+    out: list[Word] = []
     words = iter(words)
     for word in words:
-        name, equals, value = word.partition("=")
+        name, equals, behind = word.partition("=")
         if not word.startswith("--") or len(word) == 2:
             out.append((None, word, [word]))
         elif equals:
-            out.append((name, value, [word]))
+            out.append((name, behind, [word]))
         elif name in valued:
             value = next(words, None)
             out.append((name, value, [word] if value is None else [word, value]))
@@ -71,18 +75,18 @@ def parsed(words, valued):
     return out
 
 
-def files_named(name):
+def files_named(name: str) -> list[str]:
     """As the program finds them."""
     if os.path.exists(name) or not re.search(r"[*?[]", name):
         return [name]
     return sorted(glob.glob(name), key=os.fsencode)
 
 
-def measures_of(text):
+def measures_of(text: str) -> list[list[str]]:
     return [measure.split("+") for measure in text.split(",")]
 
 
-def asked_of(words):
+def asked_of(words: Sequence[Word]) -> Asked:
     given = {name: value for name, value, _ in words if name is not None}
     for name, why in (("--tokenizer", "FILE"), ("--text-field", "FIELDS"), ("--per-turn", "N")):
         if name in given and not given[name]:
@@ -98,25 +102,25 @@ def asked_of(words):
     if columns:
         asked.columns = measures_of(columns)
     if "--tokenizer" in given:
-        per_turn = given.get("--per-turn", "0")
+        per_turn = given.get("--per-turn") or "0"
         if not re.fullmatch("[0-9]{1,6}", per_turn):
             raise ValueError(f"--per-turn {per_turn}: expected a whole number from 0 to 999999")
-        asked.texts = measures_of(given["--text-field"])
-        asked.tokens = Tokens(given["--tokenizer"], int(per_turn))
+        asked.texts = measures_of(given["--text-field"] or "")
+        asked.tokens = Tokens(given["--tokenizer"] or "", int(per_turn))
     return asked
 
 
-def hand_over(argv, folder):
+def hand_over(argv: Sequence[str], folder: str) -> tuple[list[str], str | None]:
     """The words that the program gets, and what is its standard input."""
     path = program()
     command = argv[0] if argv else ""
     valued = options_with_value(path, command) | OWN if command[:1] not in ("", "-") else set()
     words = parsed(argv[1:], valued)
     asked = asked_of(words)
-    standard = None
-    stand_ins = {}
+    standard: str | None = None
+    stand_ins: dict[str, str] = {}
 
-    def lengths_of(name):
+    def lengths_of(name: str) -> str | None:
         """The file that has the lengths of another; None if the program reads that itself."""
         nonlocal standard
         where, shown = name, name
@@ -145,7 +149,7 @@ def hand_over(argv, folder):
         positional += 1
         if positional == 1 and command in ("check", "check-config"):
             continue  # the packing, or the setting
-        for file in files_named(value):
+        for file in files_named(value or ""):
             if file not in stand_ins and (lengths := lengths_of(file)):
                 stand_ins[file] = lengths
     given = []
@@ -163,7 +167,7 @@ def hand_over(argv, folder):
     return [path, command, *given] if argv else [path], standard
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Runs the program with these words. Returns its code, or 2 after one sentence."""
     try:
         return run(argv)
@@ -172,7 +176,7 @@ def main(argv):
         return 2
 
 
-def run(argv):
+def run(argv: Sequence[str]) -> int:
     if any(word in ("--help", "-h") for word in argv):
         code = subprocess.call([program(), *argv])
         print(HELP)

@@ -42,8 +42,9 @@ def _signature(text: str, defaults: tuple[Any, ...] | None) -> inspect.Signature
         given = ast.literal_eval(node)
         if not isinstance(given, tuple):
             return given
-        value = (defaults or ())[given[0]]
-        return ast.literal_eval(value) if given[1] else value
+        assert defaults is not None
+        kept = defaults[given[0]]
+        return ast.literal_eval(kept) if given[1] else kept
 
     a = function.args
     positional, P = a.posonlyargs + a.args, inspect.Parameter
@@ -57,6 +58,23 @@ def _signature(text: str, defaults: tuple[Any, ...] | None) -> inspect.Signature
         ],
         return_annotation=ast.unparse(function.returns) if function.returns else inspect.Signature.empty,
     )
+
+
+def _merged(signatures: list[inspect.Signature]) -> inspect.Signature:
+    """One signature for all overloads. What not all of them need has the default `...`."""
+    P, last = inspect.Parameter, inspect.Parameter.KEYWORD_ONLY
+    out: dict[str, inspect.Parameter] = {}
+    for number, signature in enumerate(signatures):
+        for name, parameter in signature.parameters.items():
+            out.setdefault(name, parameter if number == 0 else parameter.replace(kind=last))
+    optional = False
+    for name, parameter in out.items():
+        optional = optional or not all(name in signature.parameters for signature in signatures)
+        if parameter.default is P.empty and optional:
+            out[name] = parameter.replace(default=...)
+    returns = dict.fromkeys(signature.return_annotation for signature in signatures)
+    rows = sorted(out.values(), key=lambda parameter: parameter.kind)
+    return inspect.Signature(rows, return_annotation=" | ".join(returns))
 
 
 def _wrong(signature: inspect.Signature, bound: dict[str, Any]) -> str | None:
@@ -108,9 +126,9 @@ def _checked(function: Any, what: str) -> Any:
         raise TypeError(max((_complaint(what, s, args, kwargs) for s in signatures), key=lambda found: found[0])[1])
 
     del call.__wrapped__  # which inspect would ask
-    call.__doc__ = function.__nb_signature__[0][1]
-    if only:
-        call.__signature__ = only  # type: ignore[attr-defined]
+    texts = [text for _, text, _ in function.__nb_signature__]
+    call.__doc__ = texts[0] if only else "\n\n".join(f"{what}{s}\n\n{text}" for s, text in zip(signatures, texts))
+    call.__signature__ = only or _merged(signatures)  # type: ignore[attr-defined]
     return call
 
 

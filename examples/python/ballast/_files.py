@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lengths in files that the command line does not read itself: Parquet, Arrow, WebDataset, object arrays, and texts."""
 
+from __future__ import annotations
+
 import difflib
 import gzip
 import io
@@ -10,12 +12,20 @@ import pickle
 import re
 import tarfile
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._tokens import Tokens
 from .lengths import from_arrow
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Lengths = NDArray[np.int64]
+    Where = Callable[[int], str]  # of an entry
 
 ROWS = 4096  # that are looked at together
 LARGEST_MEMBER = 64 << 20  # bytes of a member of a tar file that is read
@@ -35,22 +45,27 @@ class Asked:
     histogram: bool = False
 
     @property
-    def measures(self):
+    def measures(self) -> list[list[str]]:
         return [*self.columns, *self.texts]
 
+    def counted(self, values: Sequence[Any], wheres: Iterable[str]) -> Lengths:
+        """The tokens of texts."""
+        assert self.tokens is not None
+        return self.tokens.count(values, wheres)
+
     @property
-    def names(self):
+    def names(self) -> list[str]:
         return list(dict.fromkeys(name for measure in self.measures for name in measure))
 
 
-def kind_of(path):
+def kind_of(path: str) -> str:
     """What a file is, if the command line does not read it; empty otherwise."""
     with open(path, "rb") as file:
         head = file.read(1024)
     if head.startswith(b"\x1f\x8b"):
         try:
-            with gzip.open(path) as file:
-                head = file.read(512)
+            with gzip.open(path) as unpacked:
+                head = unpacked.read(512)
         except (OSError, EOFError, zlib.error):
             return ""  # the command line says what is wrong with it
         return "a tar file" if head[257:262] == b"ustar" else ""
@@ -70,7 +85,7 @@ def kind_of(path):
     return ""
 
 
-def lengths_in(path, kind, asked, shown):
+def lengths_in(path: str, kind: str, asked: Asked, shown: str) -> Lengths:
     """The measures of all rows, as int64: one column each, or one dimension for one measure. Raises ValueError."""
     if kind in ARROW:
         parts = _of_arrow(path, kind, asked, shown)
@@ -81,19 +96,19 @@ def lengths_in(path, kind, asked, shown):
     else:
         parts = _of_rows(_json_rows(path, kind, asked, shown), asked)
     try:
-        parts = list(parts)
+        read = list(parts)
     except (OSError, EOFError, zlib.error) as fault:
         raise ValueError(f"{shown}: is damaged or ends early: {fault}") from None
-    out = np.concatenate(parts) if parts else np.zeros((0, max(1, len(asked.measures))), np.int64)
+    out = np.concatenate(read) if read else np.zeros((0, max(1, len(asked.measures))), np.int64)
     return out[:, 0] if out.shape[1] == 1 else out
 
 
-def _entries(shown, first):
+def _entries(shown: str, first: int) -> Where:
     """Says where an entry is, if entry 0 is behind `first` others."""
     return lambda i: f"{shown}: entry {first + i + 1}"
 
 
-def _column_named(name, names, shown, what="column"):
+def _column_named(name: str, names: Sequence[str], shown: str, what: str = "column") -> str:
     if name in names:
         return name
     if name.isascii() and name.isdigit() and 1 <= int(name) <= len(names):
@@ -105,9 +120,8 @@ def _column_named(name, names, shown, what="column"):
     )
 
 
-def _whole(values, where, column):
+def _whole(values: NDArray[Any], where: Where, column: str) -> Lengths:
     """Numbers as int64. `where(i)` says where value i is."""
-    values = np.asarray(values)
     if values.dtype.kind == "f":
         bad = ~((values >= 0) & (values < 2.0**63) & (values == np.floor(values)))
     elif values.dtype.kind == "u":
@@ -122,7 +136,7 @@ def _whole(values, where, column):
     return values.astype(np.int64)
 
 
-def _added(columns, where):
+def _added(columns: Sequence[Lengths], where: Where) -> Lengths:
     """The sum of columns."""
     total = columns[0]
     for more in columns[1:]:
@@ -132,14 +146,14 @@ def _added(columns, where):
     return total
 
 
-def _by_tokenizer(name):
+def _by_tokenizer(name: str) -> str:
     return f"add --tokenizer tokenizer.json --text-field {name}, which counts its tokens"
 
 
 # Parquet, Arrow and Feather: batches of columns
 
 
-def _batches(path, kind, names, shown):
+def _batches(path: str, kind: str, names: Callable[[Any], list[str] | None], shown: str) -> Iterator[Any]:
     """The names of all columns, and batches of those that `names` chooses of them."""
     try:
         import pyarrow as pa
@@ -173,12 +187,12 @@ def _batches(path, kind, names, shown):
         raise ValueError(f"{shown}: cannot be read as {kind}: {str(fault).splitlines()[0]}") from None
 
 
-def _slices(batch):
+def _slices(batch: Any) -> Iterator[Any]:
     return (batch.slice(at, ROWS) for at in range(0, batch.num_rows, ROWS))
 
 
-def _of_arrow(path, kind, asked, shown):
-    def roots(schema):
+def _of_arrow(path: str, kind: str, asked: Asked, shown: str) -> Iterator[Lengths]:
+    def roots(schema: Any) -> list[str] | None:
         return [_column_named(_root(name, schema.names), schema.names, shown) for name in asked.names] or None
 
     batches = _batches(path, kind, roots, shown)
@@ -199,12 +213,12 @@ def _of_arrow(path, kind, asked, shown):
     first = 0
     for batch in batches:
         where = _entries(shown, first)
-        read = {}
+        read: dict[tuple[str, bool], Lengths] = {}
         for name in dict.fromkeys(name for measure in measures for name in measure):
             column = _nested(batch, name, names, shown)
             if any(name in measure for measure in asked.texts):
                 rows = column.to_pylist()
-                read[name, True] = asked.tokens.count(rows, (f"{where(i)}: {name}" for i in itertools.count()))
+                read[name, True] = asked.counted(rows, (f"{where(i)}: {name}" for i in itertools.count()))
             if not asked.texts or any(name in measure for measure in measures[: len(asked.columns)]):
                 read[name, False] = _lengths_of(column, name, asked, where)
         yield (
@@ -220,12 +234,12 @@ def _of_arrow(path, kind, asked, shown):
         first += batch.num_rows
 
 
-def _root(name, names):
+def _root(name: str, names: Sequence[str]) -> str:
     """The column that a name begins with."""
     return name if name in names else name.partition(".")[0]
 
 
-def _nested(batch, name, names, shown):
+def _nested(batch: Any, name: str, names: Sequence[str], shown: str) -> Any:
     """A column of a batch; meta.tokens is the field tokens of the column meta."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -240,11 +254,11 @@ def _nested(batch, name, names, shown):
         if not pa.types.is_struct(kind):
             raise ValueError(f"{shown}: there is no column {name}; {root} is of type {kind} and has no fields")
         inner = _column_named(inner, [kind.field(i).name for i in range(kind.num_fields)], f"{shown}: {root}", "field")
-        column = pc.struct_field(column, kind.get_field_index(inner))
+        column = pc.struct_field(column, kind.get_field_index(inner))  # pyright: ignore[reportAttributeAccessIssue]
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _lengths_of(column, name, asked, where):
+def _lengths_of(column: Any, name: str, asked: Asked, where: Where) -> Lengths:
     import pyarrow as pa
 
     kind = column.type
@@ -264,7 +278,7 @@ def _lengths_of(column, name, asked, where):
         raise ValueError(
             f"{where(0)}: {name} is of type {kind}, which has no length; lists have one, and numbers may be lengths"
         )
-    return _whole(column.to_numpy(zero_copy_only=False), where, name)
+    return _whole(np.asarray(column.to_numpy(zero_copy_only=False)), where, name)
 
 
 # Arrays of objects: what NumPy makes of rows of different lengths
@@ -273,7 +287,7 @@ def _lengths_of(column, name, asked, where):
 class _Arrays(pickle.Unpickler):
     """Reads arrays, lists and numbers. Nothing else is made, so nothing in a file is executed."""
 
-    def find_class(self, module, name):
+    def find_class(self, module: str, name: str) -> Any:
         if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":
             return lambda *_: np.ndarray(0, np.int8)
         if module == "numpy" and name in ("ndarray", "dtype"):
@@ -281,7 +295,7 @@ class _Arrays(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it holds {module}.{name}")
 
 
-def _of_objects(path, asked, shown):
+def _of_objects(path: str, asked: Asked, shown: str) -> Lengths:
     if asked.measures or asked.histogram:
         raise ValueError(
             f"{shown}: is an array of rows, which has no columns; leave out --field, --columns and --histogram"
@@ -303,7 +317,7 @@ def _of_objects(path, asked, shown):
 # JSON and tar files: rows as Python objects
 
 
-def _size_of(value, name, asked, where):
+def _size_of(value: Any, name: str, asked: Asked, where: str) -> int:
     """The length that a value says or has."""
     if isinstance(value, np.ndarray) and value.ndim == 1:
         return len(value)
@@ -323,7 +337,7 @@ def _size_of(value, name, asked, where):
     raise ValueError(f"{where}: {name} is {kind}, which has no length")
 
 
-def _of_rows(rows, asked):
+def _of_rows(rows: Iterator[tuple[str, dict[str, Any]]], asked: Asked) -> Iterator[Lengths]:
     """Parts of measures. `rows` are pairs: where a row is, and its values by name."""
     while some := list(itertools.islice(rows, ROWS)):
         where = [at for at, _ in some].__getitem__
@@ -333,7 +347,7 @@ def _of_rows(rows, asked):
             for name in measure:
                 values = [row[name] for _, row in some]
                 if m >= len(asked.columns) and asked.texts:
-                    sums.append(asked.tokens.count(values, (f"{at}: {name}" for at, _ in some)))
+                    sums.append(asked.counted(values, (f"{at}: {name}" for at, _ in some)))
                 else:
                     sums.append(
                         np.array([_size_of(v, name or "it", asked, at) for v, (at, _) in zip(values, some)], np.int64)
@@ -342,7 +356,7 @@ def _of_rows(rows, asked):
         yield np.column_stack(columns)
 
 
-def _field(value, name, where):
+def _field(value: Any, name: str, where: str) -> Any:
     """A field of a JSON object; meta.tokens is the field tokens of the object meta."""
     if not isinstance(value, dict):
         raise ValueError(f"{where}: is no object, in which --field and --text-field name fields")
@@ -355,14 +369,14 @@ def _field(value, name, where):
     raise ValueError(f"{where}: the object has no field {name}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
-def _parsed(text, where):
+def _parsed(text: str | bytes, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise ValueError(f"{where}: is not valid JSON: {fault}") from None
 
 
-def _json_rows(path, kind, asked, shown):
+def _json_rows(path: str, kind: str, asked: Asked, shown: str) -> Iterator[tuple[str, dict[str, Any]]]:
     with _opened(path, kind, shown) as file:
         head = file.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()
         if head[:1] == b"[":
@@ -379,7 +393,7 @@ def _json_rows(path, kind, asked, shown):
             yield at, {name: _field(value, name, at) for name in asked.names} or {"": value}
 
 
-def _opened(path, kind, shown):
+def _opened(path: str, kind: str, shown: str) -> io.BufferedReader:
     if kind != "compressed by zstd":
         with open(path, "rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
@@ -391,15 +405,17 @@ def _opened(path, kind, shown):
     return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), "zstd"))
 
 
-def _tar_rows(path, kind, asked, shown):
+def _tar_rows(path: str, kind: str, asked: Asked, shown: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Samples of a shard of WebDataset: members that follow each other and are called alike up to the first dot."""
     if not asked.names:
         raise ValueError(
             f"{shown}: is a tar file; say which member of a sample has the length, as in --field json.tokens"
         )
-    key, found, there = None, {}, []
+    key: str | None = None
+    found: dict[str, Any] = {}
+    there: list[str] = []
 
-    def sample():
+    def sample() -> tuple[str, dict[str, Any]]:
         for name in asked.names:
             if name not in found:
                 has = ", ".join(there[:20]) or "none"
@@ -409,7 +425,7 @@ def _tar_rows(path, kind, asked, shown):
     try:
         with _opened(path, kind, shown) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             while member := tar.next():
-                tar.members.clear()  # which it keeps
+                tar.members.clear()  # type: ignore[attr-defined]  # which it keeps
                 parts = re.fullmatch(r"((?:.*/)?[^./]+)\.([^/]+)", member.name, re.DOTALL) if member.isfile() else None
                 if parts is None:
                     continue
@@ -428,10 +444,11 @@ def _tar_rows(path, kind, asked, shown):
         raise ValueError(f"{shown}: cannot be read as a tar file: {fault}") from None
 
 
-def _member(tar, member, inner, where):
+def _member(tar: tarfile.TarFile, member: tarfile.TarInfo, inner: str, where: str) -> Any:
     if member.size > LARGEST_MEMBER or member.issparse():
         raise ValueError(f"{where}: has more than {LARGEST_MEMBER >> 20} MiB, or holes; a text or JSON is expected")
-    data = tar.extractfile(member).read()
+    file = tar.extractfile(member)
+    data = file.read() if file else b""
     if member.name.endswith(".npy"):
         try:
             return np.load(io.BytesIO(data), allow_pickle=False)

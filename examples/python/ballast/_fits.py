@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many tokens of a model of transformers fit on a device; `ballast.torch` has it."""
 
+from __future__ import annotations
+
 import collections
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import ballast
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ballast import Transformer
+
 DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}  # bytes of a value
+OWN = ("model", "lengths", "device", "packed", "unit", "dtype", "attention", "stages")  # of the arguments of `fits`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,20 +27,19 @@ class Fit:
     capacity: int  # tokens of a pack or, if not packed, of a sequence; 0: not even `unit` tokens fit
     unit: int  # tokens of which it is a multiple
     memory: int  # bytes that may be used
-    parts: (
-        dict  # what is held with `capacity` tokens, as in ballast.memory, and `masks`; with `unit` tokens if none fit
-    )
-    next: dict | None  # the same with a unit more; None where more tokens are not looked at
-    longer: np.ndarray  # indices of the lengths that are above the capacity
-    options: dict  # what was assumed: arguments of ballast.memory
-    notes: list  # what else to know, a sentence each
+    # what is held with `capacity` tokens, as in ballast.memory, and `masks`; with `unit` tokens if none fit
+    parts: dict[str, Any]
+    next: dict[str, Any] | None  # the same with a unit more; None where more tokens are not looked at
+    longer: NDArray[np.intp]  # indices of the lengths that are above the capacity
+    options: dict[str, Any]  # what was assumed: arguments of ballast.memory
+    notes: list[str]  # what else to know, a sentence each
 
     @property
-    def lacking(self):
+    def lacking(self) -> int:
         """Bytes that are missing for a unit more; 0 where more tokens are not looked at."""
-        return self.next["peak"] - self.memory if self.next else 0
+        return int(self.next["peak"]) - self.memory if self.next else 0
 
-    def __str__(self):
+    def __str__(self) -> str:
         assumed = ", ".join(f"{name} {value}" for name, value in self.options.items())
         head = f"{self.capacity:,} tokens fit {self.memory:,} bytes: the largest multiple of {self.unit:,}"
         if not self.capacity:
@@ -46,51 +54,80 @@ class Fit:
         return "\n".join([f"{head}; {longer}", f"assumed: {assumed}", *table, *self.notes])
 
 
-def fits(model, lengths, device, *, packed=True, unit=64, dtype=None, attention=None, **options):
+def fits(
+    model: Any,
+    lengths: ArrayLike,
+    device: Any,
+    *,
+    packed: bool = True,
+    unit: int = 64,
+    dtype: Any = None,
+    attention: str | None = None,
+    trainer: str | None = None,
+    framework: str | None = None,
+    micro_batch: int | None = None,
+    micro_batches: int | None = None,
+    tensor: int | None = None,
+    context: int | None = None,
+    data: int | None = None,
+    stages: int = 1,
+    expert: int | None = None,
+    expert_tensor: int | None = None,
+    zero: int | None = None,
+    optimizer: str | None = None,
+    recompute: str | None = None,
+    loss: str | None = None,
+    train: str | None = None,
+    stored_scores: bool | None = None,
+    dropout: bool | None = None,
+    value: int | None = None,
+    repeated_keys: bool | None = None,
+    composed_activation: bool | None = None,
+    adapter_value: int | None = None,
+    adapter_dropout: bool | None = None,
+    stream_pools: bool | None = None,
+    hopper: bool | None = None,
+) -> Fit:
     """The largest capacity with which a training step of `model` fits on `device`, and which of `lengths` are longer.
 
     `model` is a module of transformers, with adapters of peft or without, or a config, a config.json or the name of a
     preset. What can be read from it is: the number type, what is trained, the kernel of attention, checkpointing, and
     whether Liger computes the loss. `device` is a name such as "h100" or a CUDA device of PyTorch (nine tenths of its
     memory may be used), or a number of bytes. A `packed` row has several samples; otherwise it is one. `dtype`,
-    `attention` (eager, sdpa, flash_attention_2 and so on) and `options`, which are those of `ballast.memory`, win over
-    what was read: `data`, `zero`, `optimizer`, `micro_batches`, `recompute`, `loss`. The rest is what the Trainer does
-    by default. Raises ValueError with a sentence for models that are not known.
+    `attention` (eager, sdpa, flash_attention_2 and so on) and the other arguments, which are those of `ballast.memory`,
+    win over what was read if they are not None. The rest is what the Trainer does by default. Raises ValueError with a
+    sentence for models that are not known.
     """
-    memory, hopper = _memory_of(device)
-    lengths = np.asarray(lengths)
-    if lengths.ndim != 1 or (lengths.size and lengths.dtype.kind not in "iu"):
-        raise ValueError("lengths must be one row of integers, tokens of each sample")
-    read = _read(model, dtype, attention)
-    shape, value, attention, notes = read.shape, read.value, read.attention, read.notes
-    options = {
-        "trainer": "transformers",
-        "optimizer": "adam-fp32" if value == 4 else "adam-bf16",
-        **read.options,
-        **options,
-    }
-    masked = packed and attention == "sdpa"
-    options.setdefault("repeated_keys", masked)
-    options["hopper"] = options.get("hopper", hopper)
-    stages = options.get("stages", 1)
+    given = {name: value for name, value in locals().items() if name not in OWN and value is not None}
     if stages != 1:
         raise ValueError(
             f"stages = {stages}: a module of transformers is one stage; ballast.longest_sequence takes more"
         )
-    again = options.get("recompute", "none") == "full"
-    # SDPA keeps a mask of the row's samples in each layer, in the model's type; the model has it once, as bytes
-    pairs = value * (1 if again else shape.layers) + 1 if masked else value if attention == "eager" else 0
+    lengths = np.asarray(lengths)
+    if lengths.ndim != 1 or (lengths.size and lengths.dtype.kind not in "iu"):
+        raise ValueError("lengths must be one row of integers, tokens of each sample")
+    memory, newer = _memory_of(device)
+    read = _read(model, dtype, attention)
+    kinds = {"trainer": "transformers", "optimizer": "adam-fp32" if read.value == 4 else "adam-bf16"}
+    masked = packed and read.attention == "sdpa"
+    options = {**kinds, **read.options, "repeated_keys": masked, "hopper": newer, **given}
+    return _fit(read, options, lengths, memory, unit, packed)
 
-    def parts_of(tokens):
+
+def _fit(read: _Read, options: dict[str, Any], lengths: NDArray[Any], memory: int, unit: int, packed: bool) -> Fit:
+    shape, notes = read.shape, read.notes
+    masked = packed and read.attention == "sdpa"
+    # SDPA keeps a mask of the row's samples in each layer, in the model's type; the model has it once, as bytes
+    layers = 1 if options.get("recompute") == "full" else shape.layers
+    pairs = read.value * layers + 1 if masked else read.value if read.attention == "eager" else 0
+
+    def parts_of(tokens: int) -> dict[str, Any]:
         (parts,) = ballast.memory(shape, sequence=tokens, **options)
         masks = pairs * tokens * tokens // (options.get("tensor", 1) * options.get("context", 1))
         peak = parts.pop("peak")
         return {**parts, "masks": masks, "peak": peak + masks}
 
-    try:
-        bound = ballast.longest_sequence(shape, memory=memory, unit=unit, packed=packed, **options)["tokens"] // unit
-    except TypeError:
-        raise ValueError(f"options = {options}: ballast.memory does not take one of these, or its value") from None
+    bound = ballast.longest_sequence(shape, memory=memory, unit=unit, packed=packed, **options)["tokens"] // unit
     fitting, failing = 0, bound + 1  # of units; masks make it fewer
     while failing - fitting > 1:
         middle = (fitting + failing) // 2
@@ -116,7 +153,7 @@ def fits(model, lengths, device, *, packed=True, unit=64, dtype=None, attention=
     )
 
 
-def _memory_of(device):
+def _memory_of(device: Any) -> tuple[int, bool]:
     """Bytes that may be used, and whether the device is a Hopper or later."""
     known = ballast.devices()
     if isinstance(device, str) and device.lower() in known:
@@ -139,24 +176,26 @@ def _memory_of(device):
                 f"device = {device!r} has no memory that PyTorch names here: give one of {', '.join(known)}, or bytes"
             )
         device = torch.cuda.get_device_properties(named)
-    return int(device.total_memory) // 10 * 9, getattr(device, "major", 9) >= 9
+    return int(getattr(device, "total_memory")) // 10 * 9, getattr(device, "major", 9) >= 9
 
 
 @dataclasses.dataclass
 class _Read:
     """What a model says of its training."""
 
-    shape: object
+    shape: Transformer
     value: int  # bytes of a value
     attention: str  # eager, sdpa, or a kernel without scores and masks
     cache: bool
-    options: dict  # of ballast.memory
-    notes: list
+    options: dict[str, Any]  # of ballast.memory
+    notes: list[str]
 
 
-def _read(model, dtype, attention):
+def _read(model: Any, dtype: Any, attention: str | None) -> _Read:
     module = model if hasattr(model, "named_parameters") else None
-    notes, options, base = [], {"train": "all"}, module
+    notes: list[str] = []
+    options: dict[str, Any] = {"train": "all"}
+    base: Any = module
     if module is not None:
         if hasattr(module, "peft_config"):
             base = module.get_base_model()
@@ -166,8 +205,8 @@ def _read(model, dtype, attention):
             )
     source = base.config if base is not None else model
     shape = ballast.models.shape_of(source)
-    fields = {} if source is shape or isinstance(source, str) and source in ballast.presets() else None
-    fields = ballast.models.fields_of(source) if fields is None else fields
+    bare = source is shape or isinstance(source, str) and source in ballast.presets()
+    fields: dict[str, Any] = {} if bare else ballast.models.fields_of(source)
     if fields and fields.get("model_type") not in ballast.models.FAMILIES:
         notes.append(
             f"the tensors of {fields.get('model_type')} in eager PyTorch were not counted one by one, as were those of "
@@ -192,7 +231,7 @@ def _read(model, dtype, attention):
     if module is not None:
         value = _read_parameters(module, base, shape, dtype, options, notes)
         options["recompute"] = "full" if getattr(base, "is_gradient_checkpointing", False) else "none"
-        if (getattr(base.forward, "__module__", None) or "").startswith("liger_kernel"):
+        if (getattr(getattr(base, "forward", None), "__module__", None) or "").startswith("liger_kernel"):
             options["loss"] = "fused"
     else:
         named = dtype or fields.get("dtype") or fields.get("torch_dtype")
@@ -203,21 +242,25 @@ def _read(model, dtype, attention):
     return _Read(shape, value, attention, bool(fields.get("use_cache", False)), options, notes)
 
 
-def _bytes_of(dtype):
+def _bytes_of(dtype: Any) -> int:
     name = str(dtype).removeprefix("torch.")
     if name not in DTYPES:
         raise ValueError(f"dtype = {name} is not one of {', '.join(DTYPES)}")
     return DTYPES[name]
 
 
-def _read_parameters(module, base, shape, dtype, options, notes):
+def _read_parameters(
+    module: Any, base: Any, shape: Transformer, dtype: Any, options: dict[str, Any], notes: list[str]
+) -> int:
     """What is trained, by requires_grad, and in which type. Returns the bytes of a value."""
     adapted = hasattr(module, "peft_config")
+    by: Any = None
     if adapted:
         by = module.peft_config[module.active_adapters[0] if hasattr(module, "active_adapters") else "default"]
         if str(getattr(by.peft_type, "value", by.peft_type)) != "LORA":
             raise ValueError(f"peft_type = {by.peft_type} is not modelled; LORA is")
-    kinds, adapters = collections.Counter(), collections.Counter()
+    kinds: collections.Counter[Any] = collections.Counter()
+    adapters: collections.Counter[Any] = collections.Counter()
     trained, count, quantised = 0, 0, False
     for name, parameter in module.named_parameters():
         if "lora_" in name:

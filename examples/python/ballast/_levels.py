@@ -41,9 +41,9 @@ class How:
     capacity: int | None = None
 
     def words(self) -> list[int]:
-        named = isinstance(self.levels, str)
         rule = RULES.index(self.levels) if isinstance(self.levels, str) else 0
-        settings = [] if named else [number for level in self.levels for number in (*level, 0)[:3]]
+        levels = () if isinstance(self.levels, str) else self.levels
+        settings = [number for level in levels for number in (*level, 0)[:3]]
         return [self.ranks, self.micro_batches, rule, self.capacity or 0, len(settings), *settings]
 
     @property

@@ -295,7 +295,7 @@ def check_batch(batch: Any, members: Sequence[int], planned: NDArray[np.int64]) 
             found = np.diff(ends.cpu().numpy())[: len(members)]
         elif batch.get("position_ids") is not None:
             positions = batch["position_ids"].reshape(-1, tokens.shape[1])[0].cpu().numpy()
-            found = np.diff([*np.flatnonzero(positions == 0), len(positions)])[: len(members)]
+            found = np.diff(np.append(np.flatnonzero(positions == 0), len(positions)))[: len(members)]
         else:
             if total > tokens.shape[1]:
                 raise ValueError(

@@ -121,7 +121,8 @@ class Trace:
             if type(action) is not str:
                 raise ValueError(f"{where}[{number}].action is missing: an entry of a trace says what was done")
             kind = _KINDS.get(action, OTHER)
-            size = address = 0
+            size: Any = 0
+            address: Any = 0
             if kind != OTHER:
                 size = entry.get("size")
                 address = entry.get("device_free" if kind == OOM else "addr")

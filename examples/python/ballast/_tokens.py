@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the tokens of texts and conversations by a tokenizer.json. Needs the package tokenizers."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BATCH = 1 << 20  # letters that are encoded at once
 TEXT_KEYS = ("content", "value", "text")  # of a turn, or of a part of one
@@ -12,7 +19,7 @@ TEXT_KEYS = ("content", "value", "text")  # of a turn, or of a part of one
 class Tokens:
     """Counts tokens: of a text also those that the tokenizer adds, of a conversation also `per_turn` for each turn."""
 
-    def __init__(self, path, per_turn=0):
+    def __init__(self, path: str, per_turn: int = 0) -> None:
         try:
             import tokenizers
         except ImportError:
@@ -32,7 +39,7 @@ class Tokens:
         self._per_turn = per_turn
         self.without_text = 0  # turns, or parts of them, that hold no text
 
-    def texts_of(self, value, where):
+    def texts_of(self, value: Any, where: str) -> tuple[list[str], bool]:
         """The texts of a value, and whether it is a conversation."""
         if isinstance(value, str):
             return [value], False
@@ -43,7 +50,7 @@ class Tokens:
         kind = "null" if value is None else f"of type {type(value).__name__}"
         raise ValueError(f"{where} is {kind}, and neither a text nor a conversation; --text-field names one of these")
 
-    def _text_of(self, turn, where):
+    def _text_of(self, turn: dict[str, Any], where: str) -> str:
         said = next((turn[key] for key in TEXT_KEYS if turn.get(key) is not None), None)
         if isinstance(said, list):
             return "".join(self._text_of(part, where) if isinstance(part, dict) else str(part) for part in said)
@@ -52,10 +59,11 @@ class Tokens:
         self.without_text += said is None
         return said or ""
 
-    def count(self, values, wheres):
+    def count(self, values: Sequence[Any], wheres: Iterable[str]) -> NDArray[np.int64]:
         """The number of tokens of each value, an array of int64."""
         out = np.zeros(len(values), np.int64)
-        waiting = {True: ([], []), False: ([], [])}  # by whether it is a conversation: texts, and their rows
+        # by whether it is a conversation: texts, and their rows
+        waiting: dict[bool, tuple[list[str], list[int]]] = {True: ([], []), False: ([], [])}
         for row, (value, where) in enumerate(zip(values, wheres)):
             texts, turns = self.texts_of(value, where)
             waiting[turns][0].extend(texts)

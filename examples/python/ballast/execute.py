@@ -24,10 +24,15 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ballast import Chunks
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from ballast import Chunks, ShardPass, Shards
+    from ballast import ShardPass, Shards
+
+    Places = NDArray[np.int64]  # rows of tokens: sample and position, and perhaps the group
+    Keys = Callable[[int], dict[int, Places]]  # of a group: of each rank, what it holds
 
 __all__ = ["Groups", "Work", "average", "chains", "passes", "shifted_labels", "train_chain"]
 
@@ -48,7 +53,7 @@ class Groups:
         self._any = ranks & (ranks - 1) != 0 and not widths if any_ranks is None else any_ranks
         self._ranks = 1 if self._any else ranks
         sizes = {1 << k for k in range(1, self._ranks.bit_length())} | {int(width) for width in widths}
-        self._made: dict[tuple[int, ...], dist.ProcessGroup] = {}
+        self._made: dict[tuple[int, ...], Any] = {}  # process groups, or what stands for those of other ranks
         for width in sorted(sizes - {1}):
             for first in range(0, self._ranks - width + 1, width):
                 ranks = tuple(range(first, first + width))
@@ -68,13 +73,23 @@ class Groups:
                 f"{sorted({len(made) for made in self._made})} neighbouring "
                 "ranks; give Groups more widths or any_ranks=True, or plan by another method"
             )
-        return self._made[ranks]
+        group: dist.ProcessGroup = self._made[ranks]
+        return group
 
 
 class _Ring:
     """The rows of a pass that attend to each other: those of one rank, or of all ranks of a group."""
 
-    def __init__(self, rows, queries, keys, ranks, me, group, device):
+    def __init__(
+        self,
+        rows: ArrayLike,
+        queries: Places,
+        keys: Sequence[Places],
+        ranks: list[int],
+        me: int,
+        group: dist.ProcessGroup | None,
+        device: Any,
+    ) -> None:
         self.rows = torch.as_tensor(rows, device=device)  # places in the row of the pass
         self.queries = torch.as_tensor(queries, device=device)  # sample and position of each
         self.keys = [torch.as_tensor(held, device=device) for held in keys]  # of each rank: the same of its keys
@@ -112,7 +127,7 @@ class _Ring:
 class _Gathered(_Ring):
     """The keys of several ranks that have all come here, one rank's behind the other's."""
 
-    def blocks(self, *mine):
+    def blocks(self, *mine: Tensor) -> Generator[tuple[int, Tensor], Tensor | None, None]:
         here = list(torch.stack(mine).split([len(held) for held in self.keys], 1))
         for owner, block in enumerate(here):
             changed = yield owner, block
@@ -125,7 +140,8 @@ class _RingAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, ring: _Ring) -> Tensor:
-        out = lse = None
+        out: Tensor | None = None
+        lse: Tensor | None = None
         scale = q.shape[-1] ** -0.5
         blocks = ring.blocks(k, v)
         for _ in ring.ranks:
@@ -134,7 +150,7 @@ class _RingAttention(torch.autograd.Function):
             scores = scores.masked_fill(~ring.seen(owner), -torch.inf)
             part_lse = scores.logsumexp(-1)  # of each head and row; -inf where nothing is seen
             part = torch.einsum("hqk,khd->qhd", (scores - part_lse[..., None]).exp().nan_to_num(), values)
-            if out is None:
+            if out is None or lse is None:
                 out, lse = part, part_lse
             else:
                 both = torch.logaddexp(lse, part_lse)  # -inf while nothing was seen; nan_to_num makes such parts 0
@@ -142,10 +158,12 @@ class _RingAttention(torch.autograd.Function):
                 out, lse = out * old + part * new, both
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.ring, ctx.scale = ring, scale
+        assert out is not None
         return out
 
     @staticmethod
-    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        (d_out,) = grad_outputs
         q, k, v, out, lse = ctx.saved_tensors
         ring, d_q = ctx.ring, torch.zeros_like(q)  # every row sees itself, so lse is finite
         mean = (d_out * out).sum(-1).T[..., None]
@@ -166,14 +184,15 @@ class _Exchange(torch.autograd.Function):
     """Sends rows to all ranks, so many to each, and gets so many of each; gradients go the way back."""
 
     @staticmethod
-    def forward(ctx, rows, sent, received):
+    def forward(ctx: Any, rows: Tensor, sent: list[int], received: list[int]) -> Tensor:
         ctx.sent, ctx.received = sent, received
         come = rows.new_empty((sum(received), *rows.shape[1:]))
         dist.all_to_all_single(come, rows.contiguous(), received, sent)
         return come
 
     @staticmethod
-    def backward(ctx, d_come):
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None, None]:
+        (d_come,) = grad_outputs
         return _Exchange.apply(d_come, ctx.received, ctx.sent), None, None
 
 
@@ -208,7 +227,9 @@ class Work:
 class _Served(Work):
     """A pass of which other ranks compute some attention: queries, keys and values go there, and results come back."""
 
-    def __init__(self, of, weights, plan, rank, number, device):
+    def __init__(
+        self, of: ShardPass, weights: NDArray[np.float64], plan: Shards, rank: int, number: int, device: Any
+    ) -> None:
         super().__init__(of, weights, [], device)
         ranks = range(plan.ranks)
         starts = np.concatenate([[0], np.cumsum(plan.lengths)])
@@ -218,17 +239,17 @@ class _Served(Work):
             home[held], place[held] = r, np.arange(len(held))
         tasks = plan.attention[plan.attention[:, 1] == number]
 
-        def by_home(server):
+        def by_home(server: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
             """Of each rank, the queries and the keys that a server needs of it, as tokens."""
-            queries, keys = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+            asked, held = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
             for _, _, sample, _, begin, end, tail, tail_end in tasks[tasks[:, 0] == server].tolist():
                 at = np.r_[begin:end, tail:tail_end]
-                queries.append(starts[sample] + at)
-                keys.append(starts[sample] + np.arange(at.max() + 1))
-            queries, keys = np.concatenate(queries), np.unique(np.concatenate(keys))
+                asked.append(starts[sample] + at)
+                held.append(starts[sample] + np.arange(at.max() + 1))
+            queries, keys = np.concatenate(asked), np.unique(np.concatenate(held))
             return [(queries[home[queries] == r], keys[home[keys] == r]) for r in ranks]
 
-        def sample_and_position(at):
+        def sample_and_position(at: NDArray[np.int64]) -> Places:
             sample = np.searchsorted(starts, at, side="right") - 1
             return np.stack([sample, at - starts[sample]], axis=1)
 
@@ -241,7 +262,7 @@ class _Served(Work):
         queries = sample_and_position(np.concatenate([q for q, _ in mine]))
         self._ring = _Gathered([], queries, [sample_and_position(k) for _, k in mine], list(ranks), 0, None, device)
 
-    def attention(self, q, k, v):
+    def attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         rows = torch.cat([q, k, v])[np.concatenate(self._go)]
         come = _Exchange.apply(rows, [len(each) for each in self._go], [sum(each) for each in self._come])
         parts = come.split(sum(self._come, []))  # of each rank: queries, keys, values
@@ -249,7 +270,7 @@ class _Served(Work):
         return torch.empty_like(q).index_copy(0, self._rows, _Exchange.apply(out, *self._back))
 
 
-def _rows_of(pieces):
+def _rows_of(pieces: NDArray[np.int64]) -> Places:
     """Sample, position and group of each token of some pieces."""
     if not len(pieces):
         return np.zeros((0, 3), np.int64)
@@ -277,7 +298,7 @@ def passes(
         yield Work(each, weight, _rings(each, keys, rank, groups, device), device)
 
 
-def _refuse_chains(plan):
+def _refuse_chains(plan: Shards) -> None:
     """Raises ValueError, on every rank, if several passes of a rank hold tokens of one sample."""
     number = np.repeat(np.arange(len(plan.pass_offsets) - 1), np.diff(plan.pass_offsets.astype(np.int64)))
     owner = np.searchsorted(plan.rank_offsets, number, side="right") - 1
@@ -291,20 +312,22 @@ def _refuse_chains(plan):
         )
 
 
-def _keys_of(plan, groups):
+def _keys_of(plan: Shards, groups: Groups) -> Keys:
     """A function of a group: its ranks, and sample and position of the tokens that each of them holds."""
     for ranks in plan.groups:
         groups.of(ranks)  # raises an error on every rank, or on none
 
     @functools.cache
-    def keys(group):
+    def keys(group: int) -> dict[int, Places]:
         pieces = {rank: plan.pieces[_span(plan, rank)] for rank in plan.groups[group].tolist()}
         return {rank: _rows_of(held[held[:, 3] == group])[:, :2] for rank, held in pieces.items()}
 
     return keys
 
 
-def _rings(each, keys, rank, groups, device, earlier=()):
+def _rings(
+    each: ShardPass, keys: Keys, rank: int, groups: Groups, device: Any, earlier: Sequence[ShardPass] = ()
+) -> list[_Ring]:
     """The rings of a pass. Queries also see what the `earlier` passes of its chain hold, whose keys come first."""
     rows, rings = _rows_of(each.pieces), []
     for group in sorted(set(rows[:, 2].tolist())):
@@ -341,10 +364,23 @@ def shifted_labels(samples: Sequence[Tensor], ignored: int = -100) -> Tensor:
     return torch.cat([torch.cat([sample[1:], sample.new_full((1,), ignored)]) for sample in samples])
 
 
+def _gradient(leaf: Tensor) -> Tensor:
+    assert leaf.grad is not None
+    return leaf.grad
+
+
 class _Chunk(Work):
     """A chunk of a chain, which attends to the keys and values that earlier chunks have left."""
 
-    def __init__(self, of, weights, rings, chain, place, device):
+    def __init__(
+        self,
+        of: ShardPass,
+        weights: NDArray[np.float64],
+        rings: Sequence[_Ring],
+        chain: Sequence[_Chunk],
+        place: int,
+        device: Any,
+    ) -> None:
         super().__init__(of, weights, rings, device)
         self._chain, self._place = chain, place
         self._layers: list[tuple[Tensor, ...]] = []  # of the forward pass that runs
@@ -384,7 +420,7 @@ class _Chunk(Work):
         at = 0
         for chunk in self._chain[: self._place]:
             end = at + len(chunk.position_ids)
-            new = [[leaf.grad[at:end] for leaf in past] for _, _, *past in self.live]
+            new = [[_gradient(leaf)[at:end] for leaf in past] for _, _, *past in self.live]
             chunk.left = new if chunk.left is None else [[a + b for a, b in zip(*two)] for two in zip(chunk.left, new)]
             at = end
         self.live = self._loss = self.left = None
@@ -401,7 +437,7 @@ def chains(
 ) -> Iterator[list[_Chunk]]:
     """The chains of a rank as lists of chunks, for `train_chain`. `plan` is what ballast.chunks returned, or what
     ballast.plan_shards did by method="chunkflow", whose samples several ranks may share: these exchange in `groups`."""
-    shards, groups = getattr(plan, "shards", plan), groups or Groups(any_ranks=True)
+    shards, groups = plan.shards if isinstance(plan, Chunks) else plan, groups or Groups(any_ranks=True)
     weights, keys = iter(shards.weights_of(rank, counts, preset)), _keys_of(shards, groups)
     lists = []
     for each in shards.passes_of(rank):

@@ -13,13 +13,24 @@
 for each pack.
 """
 
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .lengths import IDX_HEADER, IDX_MAGIC, from_idx, idx_header
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+    from .torch import Plan
+
 __all__ = ["PackedBatches", "Sequences", "lengths", "write"]
 
-TYPES = {1: np.uint8, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.float64, 7: np.float32, 8: np.uint16}
+TYPES: dict[int, type[np.number[Any]]] = {1: np.uint8, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.float64, 7: np.float32, 8: np.uint16}
 
 
 class Sequences:
@@ -28,7 +39,7 @@ class Sequences:
     `documents` has the first sequence of each document, and the number of sequences at the end.
     """
 
-    def __init__(self, prefix):
+    def __init__(self, prefix: str | os.PathLike[str]) -> None:
         path = f"{prefix}.idx"
         kind, count, entries = idx_header(path)
         if kind not in TYPES:
@@ -40,29 +51,31 @@ class Sequences:
             raise ValueError(
                 f"{path} ends early: {count} sequences and {entries} entries of documents do not fit into it"
             )
-        self._type = np.dtype(TYPES[kind]).newbyteorder("<")
-        self._bytes = (
+        self._type: np.dtype[Any] = np.dtype(TYPES[kind]).newbyteorder("<")
+        self._bytes: NDArray[np.uint8] = (
             np.memmap(f"{prefix}.bin", np.uint8, "r") if count and self.lengths.any() else np.zeros(0, np.uint8)
         )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> NDArray[Any]:
         start, length = int(self._starts[index]), int(self.lengths[index])
         return np.frombuffer(self._bytes[start : start + length * self._type.itemsize], self._type)
 
 
-def lengths(prefix, multiple=1):
+def lengths(prefix: str | os.PathLike[str], multiple: int = 1) -> NDArray[np.int64]:
     """Tokens of each sequence, rounded up to `multiple`: what to plan with.
 
     With context parallelism over cp ranks every sequence is padded to a multiple of 2 cp; plan with that multiple.
     """
     tokens = Sequences(prefix).lengths.astype(np.int64)
-    return -(-tokens // multiple) * multiple
+    return np.asarray(-(-tokens // multiple) * multiple)
 
 
-def write(prefix, packs, token_type=np.int32):
+def write(
+    prefix: str | os.PathLike[str], packs: Iterable[Iterable[ArrayLike]], token_type: DTypeLike = np.int32
+) -> None:
     """Writes packs, each a list of token arrays, in Megatron's format: a sequence for each sample and a document for
     each pack.
 
@@ -70,12 +83,14 @@ def write(prefix, packs, token_type=np.int32):
     other.
     """
     kind = np.dtype(token_type).newbyteorder("<")
-    code = {np.dtype(t): c for c, t in TYPES.items()}.get(np.dtype(token_type))
+    codes: dict[Any, int] = {np.dtype(t): c for c, t in TYPES.items()}
+    code = codes.get(np.dtype(token_type))
     if code is None:
         raise ValueError(
             f"token_type = {token_type} is not among Megatron's: {', '.join(np.dtype(t).name for t in TYPES.values())}"
         )
-    sizes, documents = [], [0]
+    sizes: list[int] = []
+    documents = [0]
     with open(f"{prefix}.bin", "wb") as file:
         for pack in packs:
             for tokens in pack:
@@ -91,8 +106,7 @@ def write(prefix, packs, token_type=np.int32):
                 file.write(row.astype(kind).tobytes())
                 sizes.append(len(row))
             documents.append(len(sizes))
-    sizes = np.array(sizes, np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) * kind.itemsize if len(sizes) else sizes
+    starts = np.cumsum([0, *sizes], dtype=np.int64)[: len(sizes)] * kind.itemsize
     with open(f"{prefix}.idx", "wb") as file:
         file.write(
             IDX_MAGIC
@@ -114,15 +128,17 @@ class PackedBatches:
     `plan.step_done()` and keeps `plan.state()` in its checkpoints.
     """
 
-    def __init__(self, prefix, plan, rank, *, multiple=1, padding=0):
+    def __init__(
+        self, prefix: str | os.PathLike[str], plan: Plan, rank: int, *, multiple: int = 1, padding: int = 0
+    ) -> None:
         self._sequences, self._batches = Sequences(prefix), plan.batches(rank, one_epoch=True)
         self._multiple, self._padding = multiple, padding
         self._lists = iter(self._batches)
 
-    def __iter__(self):
+    def __iter__(self) -> PackedBatches:
         return self
 
-    def __next__(self):
+    def __next__(self) -> dict[str, Any]:
         try:
             members = next(self._lists)
         except StopIteration:
@@ -130,7 +146,7 @@ class PackedBatches:
             raise
         return self._batch([self._sequences[i] for i in members])
 
-    def _batch(self, rows):
+    def _batch(self, rows: Sequence[NDArray[Any]]) -> dict[str, Any]:
         import torch
 
         sizes = np.array([len(row) for row in rows])

@@ -393,16 +393,16 @@ class Plan:
             )
 
 
-class _Step(Sequence):
+class _Step(Sequence[Any]):
     """The micro-batches of a step, which counts when all of them were taken."""
 
-    def __init__(self, batches, taken_all):
+    def __init__(self, batches: list[Any], taken_all: Callable[[], None]) -> None:
         self.batches, self._left, self._taken_all = batches, set(range(len(batches))), taken_all
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.batches)
 
-    def __getitem__(self, at):
+    def __getitem__(self, at: Any) -> Any:
         chosen = self.batches[at]  # an IndexError ends an iteration
         if self._left:
             places = range(len(self.batches))[at]
@@ -421,7 +421,7 @@ class Batches:
     front for every micro-batch trained before the plan was resumed: for trainers that skip as many lists by themselves.
     """
 
-    def __init__(self, plan, rank, *, one_epoch=False, placeholders=False):
+    def __init__(self, plan: Plan, rank: int, *, one_epoch: bool = False, placeholders: bool = False) -> None:
         if not 0 <= rank < plan.ranks:
             raise ValueError(f"rank = {rank} must be at least 0 and below ranks = {plan.ranks}")
         if placeholders and not one_epoch:
@@ -437,19 +437,20 @@ class Batches:
         self.plan, self.rank, self.one_epoch = plan, rank, one_epoch
         self.epoch = min(epochs, default=0)
         self._placeholders = plan.steps_done if placeholders else 0
-        self._ahead = None
-        self.given = None  # where a loop wants to know them, the lists that its loader has not delivered
-        self.watched = []  # models to check when a pass begins
+        self._ahead: ballast.TrainingRun | None = None
+        # where a loop wants to know them, the lists that its loader has not delivered
+        self.given: collections.deque[list[int]] | None = None
+        self.watched: list[Any] = []  # models to check when a pass begins
         self._seen, self._ended = 0, False
         steps = sum(epochs.values()) if one_epoch else (whole or list(epochs.values()) or [0])[0]
         self._length = (steps + self._placeholders) * plan.micro_batches
 
     @property
-    def sampler(self):
+    def sampler(self) -> Batches:
         """Itself: accelerate looks for `batch_sampler.sampler.set_epoch`."""
         return self
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """Names the epoch of the next pass; of no effect on a run that is one epoch."""
         if self.one_epoch:
             return
@@ -459,35 +460,43 @@ class Batches:
             )
         self.epoch = epoch
 
-    def _open(self, epoch):
-        """A run that stands in `epoch` or before it, if possible the one that the last pass has left. None if all "
-        "is done."""
+    def _open(self, epoch: int) -> ballast.TrainingRun | None:
+        """A run that stands in `epoch` or before it, if possible the one that the last pass has left; None if all is
+        done."""
         run, self._ahead = self._ahead, None
         if run is None or self.one_epoch or run.epoch != epoch:
-            run = self.plan._run()
-            run = self.plan._read_next(run)
+            run = self.plan._read_next(self.plan._run())
         return run
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._length
 
-    def __iter__(self):
+    def __iter__(self) -> _Pass:
         for model in self.watched[self._seen :]:
             watch(model, int(self.plan._lengths.max(initial=0)))
         self._seen = len(self.watched)
         return _Pass(self)
 
 
+def _stepped(run: ballast.TrainingRun) -> ballast.TrainingRun | None:
+    """The run at its next step; None if there is none."""
+    if run.done:
+        return None
+    run.next()
+    return run
+
+
 class _Pass:
     """One pass over a sampler's lists, with the state that torchdata's StatefulDataLoader keeps."""
 
-    def __init__(self, batches):
-        self._batches, self._epoch, self._given, self._lists = batches, batches.epoch, 0, None
+    def __init__(self, batches: Batches) -> None:
+        self._batches, self._epoch, self._given = batches, batches.epoch, 0
+        self._lists: Iterator[list[int]] | None = None
 
-    def __iter__(self):
+    def __iter__(self) -> _Pass:
         return self
 
-    def __next__(self):
+    def __next__(self) -> list[int]:
         if self._lists is None:
             self._lists = self._walk(self._given)
         try:
@@ -503,7 +512,7 @@ class _Pass:
             self._batches.given.append(chosen)
         return chosen
 
-    def _walk(self, skipped):
+    def _walk(self, skipped: int) -> Iterator[list[int]]:
         """The lists behind the first `skipped`; passed over steps make no list, nor do steps that count already."""
         batches, each = self._batches, self._batches.plan.micro_batches
         if batches.one_epoch and batches._ended and not skipped:
@@ -522,22 +531,22 @@ class _Pass:
             passed = each if earlier else min(skipped, each)
             if passed < each:
                 for pack in run.packs_of(batches.rank)[passed:]:
-                    yield np.asarray(pack).tolist()
+                    yield pack.tolist()
             skipped -= 0 if earlier else passed
             run = batches.plan._read_next(run)
         batches._ahead = run
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, int]:
         """Where this pass stands: the epoch, and how many lists it has given."""
         return {"epoch": self._epoch, "lists": self._given}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Goes on where `state_dict` was taken."""
         self._epoch = self._batches.epoch = state["epoch"]
         self._given, self._lists = state["lists"], None
 
 
-def check(loader):
+def check(loader: Any) -> Batches:
     """The plan's sampler of a loader; raises ValueError if there is none, or if its lists are dealt out once more.
 
     Everything needed is in the loader, so each rank finds the same without a collective.
@@ -567,16 +576,16 @@ class Pieces:
     alike.
     """
 
-    def __init__(self, dataset, capacity, pieces):
+    def __init__(self, dataset: Any, capacity: int, pieces: Sequence[tuple[int, int, int]]) -> None:
         self._dataset, self._pieces, self._capacity = dataset, pieces, capacity
-        self._first = {}
+        self._first: dict[int, int] = {}
         for sample, begin, _ in pieces:
             self._first[sample] = min(begin, self._first.get(sample, begin))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._dataset) + len(self._pieces)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         if index < len(self._dataset):
             sample, begin, end = index, 0, self._first.get(index, self._capacity)
         else:
@@ -610,14 +619,24 @@ class Packed:
     returns both for a plan.
     """
 
-    def __init__(self, *, huggingface=False, ignored=-100, tokens=0, sequences=0, pad=0, capacity=0, axes=0):
+    def __init__(
+        self,
+        *,
+        huggingface: bool = False,
+        ignored: int = -100,
+        tokens: int = 0,
+        sequences: int = 0,
+        pad: int = 0,
+        capacity: int = 0,
+        axes: int = 0,
+    ) -> None:
         if (tokens == 0) != (sequences == 0):
             raise ValueError(f"tokens={tokens} and sequences={sequences}: batches of one size need both")
         self._names, self._ignored = huggingface, ignored
         self._tokens, self._sequences, self._pad = tokens, sequences, pad
         self._capacity, self._axes = capacity, axes
 
-    def __call__(self, samples):
+    def __call__(self, samples: Sequence[Any]) -> dict[str, Any]:
         import torch
 
         if not samples:
@@ -645,7 +664,7 @@ class Packed:
         longest = int(lengths.max())
         if self._tokens:
             rows, ends, longest = self._filled(rows, ends)
-        batch = {name: torch.from_numpy(row).unsqueeze(0) for name, row in rows.items()}
+        batch: dict[str, Any] = {name: torch.from_numpy(row).unsqueeze(0) for name, row in rows.items()}
         if self._axes:
             batch["position_ids"] = batch["position_ids"].repeat(self._axes, 1, 1)
         batch["use_cache"] = False
@@ -660,7 +679,9 @@ class Packed:
             "max_length_k": longest,
         }
 
-    def _filled(self, rows, ends):
+    def _filled(
+        self, rows: dict[str, NDArray[np.int64]], ends: NDArray[np.int64]
+    ) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64], int]:
         """The row and the ends of its sequences in their constant sizes, and the longest sequence that there may be."""
         missing, behind = self._tokens - int(ends[-1]), self._sequences + 1 - len(ends)
         if missing < 0 or behind < (missing > 0):
@@ -674,7 +695,7 @@ class Packed:
         return rows, np.concatenate([ends, np.full(behind, self._tokens)]), self._tokens
 
 
-def _integers(values):
+def _integers(values: Any) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)  # a copy: the collator writes into it
 
 
@@ -690,7 +711,9 @@ def gathered(numbers: Sequence[float], group: Any = None, device: Any = None) ->
     return [row.tolist() for row in rows]
 
 
-def labels_of_step(micro_batches, group=None, ignored=-100):
+def labels_of_step(
+    micro_batches: Sequence[Mapping[str, Any]], group: ProcessGroup | None = None, ignored: int = -100
+) -> int:
     """Labels that count in this step over all ranks: what the summed loss of every micro-batch is divided by.
 
     Without torch.distributed it is this process's own number. Multiply the loss by the number of ranks where gradients
@@ -699,7 +722,7 @@ def labels_of_step(micro_batches, group=None, ignored=-100):
     import torch
 
     batches = getattr(micro_batches, "batches", micro_batches)  # of a step that does not count for that
-    own = sum((batch["labels"] != ignored).sum() for batch in batches).to(torch.int64)
+    own = torch.stack([(batch["labels"] != ignored).sum() for batch in batches]).sum()
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.all_reduce(own, group=group)
     return int(own)

@@ -11,19 +11,29 @@ errors (ValueError) that all ranks raise together. What does not: the numbers of
 by which micro-batches are ordered, the loss.
 """
 
+from __future__ import annotations
+
 import os
 import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import ballast
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch.distributed import ProcessGroup
+
+    Maxima = Callable[[list[int]], list[int]]  # of the integers of all ranks
 
 __all__ = ["get_group_balanced_partitions", "get_seqlen_balanced_partitions", "install", "rearrange_micro_batches"]
 
 LINEAR, QUADRATIC = 24576, 1  # verl's workload of a sample of length l: 24576 l + l^2
 
 
-def install():
+def install() -> None:
     """Replaces verl's functions, also in the modules that have imported them by name already."""
     import verl.utils.seqlen_balancing as theirs
 
@@ -39,17 +49,17 @@ def install():
                 setattr(module, name, function)
 
 
-def get_seqlen_balanced_partitions(seqlen_list, k_partitions, equal_size):
+def get_seqlen_balanced_partitions(seqlen_list: Any, k_partitions: int, equal_size: bool) -> list[list[int]]:
     """`k_partitions` sorted lists of indices, none empty, whose sums of `seqlen_list` are level."""
     weights = _whole(seqlen_list)
     if len(weights) < k_partitions:
         raise ValueError(f"{len(weights)} items are too few for k_partitions = {k_partitions} parts that are not empty")
     if equal_size and len(weights) % k_partitions:
         raise ValueError(f"{len(weights)} items cannot make {k_partitions} partitions of equal size")
-    return [sorted(np.asarray(part).tolist()) for part in ballast.balance(weights, k_partitions, equal_size)]
+    return [sorted(part.tolist()) for part in ballast.balance(weights, k_partitions, equal_size)]
 
 
-def get_group_balanced_partitions(seqlen_list, uid_list, k_partitions):
+def get_group_balanced_partitions(seqlen_list: Any, uid_list: Sequence[Any], k_partitions: int) -> list[list[int]]:
     """Partitions with equally many groups, whose workloads are level; a group is a run of samples with the same uid."""
     lengths = _whole(seqlen_list)
     if len(lengths) != len(uid_list):
@@ -64,15 +74,15 @@ def get_group_balanced_partitions(seqlen_list, uid_list, k_partitions):
 
 
 def rearrange_micro_batches(
-    batch,
-    max_token_len,
-    dp_group=None,
-    num_batches_divided_by=None,
-    same_micro_num_in_dp=True,
-    min_num_micro_batch=None,
-    use_dynamic_bsz_balance=True,
-    force_group_size=1,
-):
+    batch: Any,
+    max_token_len: int,
+    dp_group: ProcessGroup | None = None,
+    num_batches_divided_by: int | None = None,
+    same_micro_num_in_dp: bool = True,
+    min_num_micro_batch: int | None = None,
+    use_dynamic_bsz_balance: bool = True,
+    force_group_size: int = 1,
+) -> tuple[list[Any], list[list[int]]]:
     """The batch in micro-batches of at most `max_token_len` tokens, and the indices of each, as verl's function.
 
     `min_num_micro_batch` is a lower bound of their number, `num_batches_divided_by` a divisor, and `force_group_size`
@@ -92,7 +102,15 @@ def rearrange_micro_batches(
     return [tensordict_utils.index_select_tensor_dict(batch, part) for part in parts], parts
 
 
-def micro_batch_indices(lengths, capacity, group=1, at_least=1, multiple=1, small_ends=True, all_max=None):
+def micro_batch_indices(
+    lengths: NDArray[np.int64],
+    capacity: int,
+    group: int = 1,
+    at_least: int = 1,
+    multiple: int = 1,
+    small_ends: bool = True,
+    all_max: Maxima | None = None,
+) -> list[list[int]]:
     """What `rearrange_micro_batches` decides, on lengths alone.
 
     `all_max` is given a list of integers and returns their maxima over the ranks. Every rank learns of every rank's
@@ -130,34 +148,34 @@ def micro_batch_indices(lengths, capacity, group=1, at_least=1, multiple=1, smal
         order="small_ends" if small_ends else "any",
         cost=ballast.quadratic_cost(LINEAR, QUADRATIC),
     )
-    return [sorted(np.asarray(part).tolist()) for part in parts]
+    return [sorted(part.tolist()) for part in parts]
 
 
-def _lengths_of(batch):
+def _lengths_of(batch: Any) -> NDArray[np.int64]:
     tokens = batch["input_ids"]
     lengths = tokens.offsets().diff() if tokens.is_nested else batch["attention_mask"].sum(dim=1)
-    return lengths.cpu().numpy().astype(np.int64)
+    return np.asarray(lengths.cpu().numpy(), np.int64)
 
 
-def _all_max(group):
+def _all_max(group: ProcessGroup | None) -> Maxima | None:
     from torch import distributed
 
     if group is None or not distributed.is_initialized():
         return None
 
-    def all_max(numbers):
+    def all_max(numbers: list[int]) -> list[int]:
         import torch
         from verl.utils.device import get_device_name
 
         device = "cpu" if distributed.get_backend(group) == "gloo" else get_device_name()
         tensor = torch.tensor(numbers, dtype=torch.int64, device=device)
         distributed.all_reduce(tensor, op=distributed.ReduceOp.MAX, group=group)
-        return tensor.tolist()
+        return [int(most) for most in tensor.tolist()]
 
     return all_max
 
 
-def _whole(numbers):
+def _whole(numbers: Any) -> NDArray[np.int64]:
     """Weights as positive integers; floating-point ones, as verl's SFT trainer gives, are scaled to 40 bits."""
     values = np.asarray(numbers.cpu() if hasattr(numbers, "cpu") else numbers)
     if values.dtype.kind == "f":
@@ -165,7 +183,7 @@ def _whole(numbers):
             raise ValueError(f"seqlen_list[{int(np.flatnonzero(~np.isfinite(values))[0])}] is not a finite number")
         if (values != np.floor(values)).any() or (len(values) and values.max() > 2.0**53):
             values = np.rint(values * (2.0**40 / values.max()))
-    return np.maximum(values.astype(np.int64), 1)  # no weight is 0, so that no partition is empty
+    return np.maximum(np.asarray(values, np.int64), 1)  # no weight is 0, so that no partition is empty
 
 
 if "ballast.verl" in os.environ.get("VERL_USE_EXTERNAL_MODULES", "").split(","):

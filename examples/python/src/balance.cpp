@@ -16,7 +16,7 @@ void bind_balance(nb::module_& m) {
       "balance",
       [](array_like const& weights, std::uint64_t sets, bool equal_size) {
         integers const given(weights, "weights");
-        auto plan = without_gil([&] { return balance(given, {.sets = sets, .equal_counts = equal_size}); });
+        auto plan = interruptible(given.size(), [=] { return balance(given, {.sets = sets, .equal_counts = equal_size}); });
         return list_of(std::move(plan.sets));
       },
       "weights"_a, "sets"_a, "equal_size"_a = false,

@@ -56,7 +56,7 @@ nb::list steps_of(recompute_plan const& plan) {
 recompute_plan recompute(array_like const& forward, array_like const& backward, array_like const& output, array_like const& saved,
                          std::int64_t budget, optional_array const& gradient, std::int64_t input, std::uint64_t slots) {
   auto const blocks = blocks_of(forward, backward, output, saved, gradient);
-  return without_gil([&] {
+  return interruptible([=] {
     recompute_plan out{ballast::checkpoint_chain(blocks, {.budget = budget, .input = input, .slots = slots})};
     ballast::require(out.schedule.status == ballast::status::feasible, [&] {
       return "budget = " + std::to_string(budget) +
@@ -86,7 +86,7 @@ void bind_chains(nb::module_& m) {
         integers const layers(costs, "costs");
         auto const size = copy_of(sizes, "sizes"), capacity = copy_of(capacities, "capacities"),
                    unit_time = copy_of(unit_times, "unit_times"), transfer = copy_of(transfers, "transfers");
-        auto out = without_gil([&] {
+        auto out = interruptible([=] {
           return ballast::min_max_partition(layers.range(), {.stages = stage_count,
                                                              .min_layers = min_layers,
                                                              .unit_time = unit_time,

@@ -34,9 +34,9 @@ void bind_check(nb::module_& m) {
       [](packing_plan const& plan, array_like const& lengths) {
         auto const given = lengths_for(plan, lengths);
         auto const made = planned(plan, *given);
-        return sentence_or_throw(without_gil([&] {
-          auto const v = ballast::check_packing(made, given->range(), plan.options);
-          return v.valid() && plan.padded ? ballast::check_padded(made.packs, given->range(), plan.options) : v;
+        return sentence_or_throw(interruptible(given->size(), [=, options = plan.options, padded = plan.padded] {
+          auto const v = ballast::check_packing(made, given->range(), options);
+          return v.valid() && padded ? ballast::check_padded(made.packs, given->range(), options) : v;
         }));
       },
       "plan"_a, "lengths"_a,
@@ -48,8 +48,9 @@ void bind_check(nb::module_& m) {
         auto const given = lengths_for(p, lengths);
         auto const keys = given->keys(together, "together");
         auto const made = planned(p, *given);
-        return sentence_or_throw(
-            without_gil([&] { return ballast::check_batching(made, given->range(), p.options, p.cost, p.share_overhead, keys); }));
+        return sentence_or_throw(interruptible(given->size(), [=, options = p.options, cost = p.cost, overhead = p.share_overhead] {
+          return ballast::check_batching(made, given->range(), options, cost, overhead, keys);
+        }));
       },
       "plan"_a, "lengths"_a, nb::kw_only(), "together"_a = nb::none(), "The same for a plan of steps.");
   m.def(
@@ -63,7 +64,7 @@ void bind_check(nb::module_& m) {
                                                .sample_multiple = sample_multiple,
                                                .pack_multiple = pack_multiple,
                                                .oversize = value_named(oversize_words, oversize, "oversize")};
-        return sentence_or_throw(without_gil([&] {
+        return sentence_or_throw(interruptible(given.size(), [=] {
           return padded ? ballast::check_padded(groups, given.range(), options) : ballast::check_packing(groups, given.range(), options);
         }));
       },

@@ -66,7 +66,7 @@ chunk_plan chunks_for(array_like const& lengths, std::int64_t size, std::uint64_
                    [&] { return "ranks = " + std::to_string(ranks) + " must be in 1 ... 2^20 - 1"; });
   (void)ballast::require_chunks(given, {.size = size});
   auto const work = shared_cost_of(cost, ranks, size);
-  return without_gil([&] {
+  return interruptible(given.size(), [=] {
     auto chunks = ballast::make_chunks(given, {.size = size});
     auto const works = ballast::chunk_work(chunks, {.retained = retain, .per_chunk = work.per_pass},
                                            [&](std::int64_t length) { return work.of(length, 1); });

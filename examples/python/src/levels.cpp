@@ -164,7 +164,7 @@ level_steps levels_for(array_like const& lengths, level_argument const& levels, 
     require(!capacity.has_value(), [] { return "capacity is for levels = \"auto\" and \"hbp\": these levels say how long packs are"; });
     choice = given_levels(levels, on);
   }
-  return without_gil([&] {
+  return interruptible([=] {
     level_steps out{plan_of(given, choice,
                             {.devices = gpus,
                              .micro_batches = micro_batches,

@@ -30,7 +30,7 @@ struct global_batch {
 
 ballast::micro_batching<> split(integers const& lengths, any_cost const& cost, std::vector<std::uint64_t> const& together,
                                 std::vector<std::uint64_t> const& apart, global_batch const& by) {
-  return without_gil([&] {
+  return interruptible(lengths.size(), [=] {
     ballast::batching_options const options{.capacity = by.capacity, .micro_batches = by.multiple};
     return micro_batches(lengths, options, cost,
                          {.together = together,

@@ -9,6 +9,9 @@
 
 NB_MODULE(_ballast, m) {
   m.doc() = "Plans balanced training of large models.";
+#ifdef NDEBUG  // what daemon threads hold, as those of loaders and queues, Python never frees: at exit that looks like a leak
+  nanobind::set_leak_warnings(false);
+#endif
   auto const version = ballast::version;
   m.attr("__version__") = std::to_string(version.major) + "." + std::to_string(version.minor) + "." + std::to_string(version.patch);
   ballast_python::bind_costs(m);

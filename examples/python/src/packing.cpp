@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -40,14 +41,14 @@ struct request {
   enum { fast, searched, near_optimal } how = fast;
 };
 
-packing_plan run(planned_lengths const& lengths, request const& r) {
-  if (r.how == request::fast) return {without_gil([&] { return pack(lengths, r.options); }), r.options};
-  auto const searched = [&](std::stop_token stop) {
+packing_plan run(std::shared_ptr<planned_lengths const> const& lengths, request const& r) {
+  if (r.how == request::fast) return {interruptible(lengths->size(), [=] { return pack(*lengths, r.options); }), r.options};
+  auto const plan = [=](std::stop_token stop) {
     auto limits = r.limits;
     limits.stop = std::move(stop);
-    return r.how == request::near_optimal ? near_optimal(lengths, r.options, limits) : pack(lengths, r.options, limits);
+    return r.how == request::near_optimal ? near_optimal(*lengths, r.options, limits) : pack(*lengths, r.options, limits);
   };
-  return {interruptible(searched), r.options};
+  return {interruptible(plan), r.options};
 }
 
 packing_plan checked(packing_plan&& made, planned_lengths const& lengths) {
@@ -197,7 +198,7 @@ void bind_packing(nb::module_& m) {
         auto const given = planned_lengths::of(lengths, zero_length);
         auto const options =
             options_of(capacity, oversize, pack_multiple, sample_multiple, max_items.value_or(0), pack_count_multiple, pack_count);
-        return checked(given->plan([&] { return run(*given, {options, {}, search ? request::searched : request::fast}); }), *given);
+        return checked(given->plan([&] { return run(given, {options, {}, search ? request::searched : request::fast}); }), *given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
       "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "search"_a = false, "zero_length"_a = "error",
@@ -214,7 +215,7 @@ void bind_packing(nb::module_& m) {
         auto const given = planned_lengths::of(lengths, zero_length);
         auto const options =
             options_of(capacity, oversize, pack_multiple, sample_multiple, max_items.value_or(0), pack_count_multiple, pack_count);
-        return checked(given->plan([&] { return run(*given, {options, limits_of(work, gap, seconds), request::near_optimal}); }), *given);
+        return checked(given->plan([&] { return run(given, {options, limits_of(work, gap, seconds), request::near_optimal}); }), *given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
       "max_items"_a = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "work"_a = 1'000'000'000, "gap"_a = 0.0,
@@ -225,9 +226,9 @@ void bind_packing(nb::module_& m) {
          std::optional<std::uint64_t> max_items, std::string const& zero_length) {
         auto const given = planned_lengths::of(lengths, zero_length);
         auto const options = options_of(capacity, oversize, 1, sample_multiple, max_items.value_or(0), 1, 0, of_padded_rows);
-        return checked(
-            {given->plan([&] { return without_gil([&] { return ballast::padded_batches(given->range(), options); }); }), options, true},
-            *given);
+        auto made =
+            given->plan([&] { return interruptible(given->size(), [=] { return ballast::padded_batches(given->range(), options); }); });
+        return checked({std::move(made), options, true}, *given);
       },
       "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "sample_multiple"_a = 1, "max_items"_a = nb::none(),
       "zero_length"_a = "error",
@@ -239,7 +240,7 @@ void bind_packing(nb::module_& m) {
       [](array_like const& lengths, std::int64_t capacity, std::optional<std::uint64_t> max_items) {
         integers const given(lengths, "lengths");
         auto const most = max_items.value_or(0);
-        return without_gil([&] {
+        return interruptible(given.size(), [=] {
           auto const all = ballast::apply_oversize(given.visit([](auto const& l) { return ballast::fold(l); }), {.capacity = capacity});
           return ballast::packing_lower_bound(all.weights, capacity, most != 0 ? most : all.weights.samples() + 1).packs;
         });

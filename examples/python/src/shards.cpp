@@ -322,7 +322,6 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
   on.options.cost_per_pass = work.per_pass;
   on.cost = std::move(work.of);
   auto const own = nanoseconds_of(costs, given, *by);
-  ballast_cli::timed_samples const timed(own.empty() ? std::span<std::int64_t const>{} : given, own, on.cost);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < given.size(); ++i) {
     auto const time = own.empty() ? ballast::detail::sample_time(on.cost, i, given[i], 1) : own[i];
@@ -333,22 +332,24 @@ shard_plan planned(array_like const& lengths, std::uint64_t ranks, std::optional
   if (work.model) on.model = *work.model;
   on.longest = longest > 0 ? longest : *most;
   on.seed = seed;
-  on.data = given;
   on.batch = given.size();
   on.planned = deep ? given.size() : std::uint64_t{1} << 62;  // of a run of many batches, none is searched deeply
-  return without_gil([&] {
+  return interruptible(given.size(), [=, by = *by, top = *most] {
+    auto setting = on;
+    setting.data = given;
+    ballast_cli::timed_samples const timed(own.empty() ? std::span<std::int64_t const>{} : given, own, setting.cost);
     ballast_cli::scheduled of;
     auto& plan = of.shards;
     auto const began = std::chrono::steady_clock::now();
     try {
-      of = own.empty() ? by->start(on)(given) : by->by_costs(given, timed.cost(), on);
+      of = own.empty() ? by.start(setting)(given) : by.by_costs(given, timed.cost(), setting);
     } catch (ballast_cli::bad_input const& why) {
       throw ballast::invalid_input("ranks: " + std::string(why.what()));
     }
     std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
     require(plan.status == ballast::status::feasible, [&] {
       return "method = \"" + method + "\" finds no plan for " + std::to_string(given.size()) + " samples, the longest of " +
-             std::to_string(by->for_longest ? on.longest : *most) + " tokens" +
+             std::to_string(by.for_longest ? on.longest : top) + " tokens" +
              (plan.status == ballast::status::infeasible ? ", which has no room; a larger capacity or more ranks make room"
                                                          : "; another method or capacity may have one");
     });

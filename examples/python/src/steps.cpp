@@ -228,10 +228,12 @@ void bind_steps(nb::module_& m) {
                                           .time_for_randomness = time_for_randomness.value_or(ballast::batching_options::automatic),
                                           .equal_micro_batches = equal_micro_batches};
         if (!cost_per_micro_batch) price_micro_batches(options, work, *given);
-        ballast::step_constraints const constraints{
-            .together = same, .apart = other, .most_ranks_shared = most_ranks_shared, .share_overhead = share_overhead};
         auto plan = given->plan([&] {
-          return interruptible([&](std::stop_token const& stop) { return plan_steps(*given, options, work, constraints, threads, stop); });
+          return interruptible([=](std::stop_token const& stop) {
+            ballast::step_constraints const constraints{
+                .together = same, .apart = other, .most_ranks_shared = most_ranks_shared, .share_overhead = share_overhead};
+            return plan_steps(*given, options, work, constraints, threads, stop);
+          });
         });
         renumber(plan, given->numbers());
         return step_plan{std::move(plan), options, work, share_overhead, given->numbers()};
