@@ -91,10 +91,7 @@ class TestFiles(unittest.TestCase):
                         self.assertEqual(batch["position_ids"][0, at : at + n].tolist(), list(range(n)))
                     self.assertEqual(batch["max_seqlen"], max(np.diff(room)))
                     seen += members
-                self.assertEqual(
-                    next(batches)["tokens"].tolist(),
-                    PackedBatches(self.prefix, plan, rank, multiple=multiple).__next__()["tokens"].tolist(),
-                )
+                self.assertIsNone(next(batches, None))  # nothing is trained twice
             self.assertEqual(sorted(seen), sorted(2 * list(range(60))))
 
     def test_what_is_refused(self):

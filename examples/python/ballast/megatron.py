@@ -124,27 +124,21 @@ class PackedBatches:
     Each has `tokens`, `labels`, `loss_mask` and `position_ids` of shape [1, tokens], `cu_seqlens` and
     `cu_seqlens_padded` (int32), and `max_seqlen`. Labels are the tokens one place on; the last token of a sequence and
     padding have `loss_mask` 0. `multiple` pads each sequence, as context parallelism wants it; plan then with
-    `lengths(prefix, multiple)`. When all epochs are done it begins again. The trainer reports its steps by
+    `lengths(prefix, multiple)`. It ends with the epochs of the plan. The trainer reports its steps by
     `plan.step_done()` and keeps `plan.state()` in its checkpoints.
     """
 
     def __init__(
         self, prefix: str | os.PathLike[str], plan: Plan, rank: int, *, multiple: int = 1, padding: int = 0
     ) -> None:
-        self._sequences, self._batches = Sequences(prefix), plan.batches(rank, one_epoch=True)
+        self._sequences, self._lists = Sequences(prefix), iter(plan.batches(rank, one_epoch=True))
         self._multiple, self._padding = multiple, padding
-        self._lists = iter(self._batches)
 
     def __iter__(self) -> PackedBatches:
         return self
 
     def __next__(self) -> dict[str, Any]:
-        try:
-            members = next(self._lists)
-        except StopIteration:
-            self._lists = iter(self._batches)
-            raise
-        return self._batch([self._sequences[i] for i in members])
+        return self._batch([self._sequences[i] for i in next(self._lists)])
 
     def _batch(self, rows: Sequence[NDArray[Any]]) -> dict[str, Any]:
         import torch
