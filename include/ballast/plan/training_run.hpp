@@ -88,8 +88,7 @@ class training_run {
     auto const ranks = planner_.options().data.steps.ranks;
     require(from.fingerprint == fingerprint_ && !parts_.empty() && plan_.steps.ranks == ranks && parts_.back().steps <= plan_.steps.steps(),
             [] { return "the state is of a run with other samples, costs or options, or of another plan"; });
-    step_ = from.step;
-    pass_ = from.pass;
+    step_ = from.step, pass_ = from.pass;
     place_ = static_cast<std::size_t>(parts_.back().steps);
     if (parts_.back().costs.measured) planner_.reprice(parts_.back().costs);
     auto& samples = plan_.samples;
@@ -149,6 +148,7 @@ class training_run {
 
   /// @brief The plan of the current pass, or of its rest since ranks or costs last changed; its steps are in the order of training.
   [[nodiscard]] data_plan<Index> const& plan() const& noexcept { return plan_; }
+  /// @brief The same, moved out of a run that ends.
   [[nodiscard]] data_plan<Index> plan() && noexcept { return std::move(plan_); }
   /// @brief Whether no stop cut short the plan of this pass. If one did, make the run anew, or send this rank's plan to the others.
   [[nodiscard]] bool complete() const noexcept { return plan_.steps.complete; }
