@@ -124,7 +124,7 @@ template <class = when_called>
         program.for_each_basic(append(out.basis));
       }
       if (out.status != status::feasible) continue;
-      out.patterns = std::move(made);
+      out.patterns = made;
       dive.for_each_pack(append(out.patterns));
     }
   };

@@ -107,7 +107,8 @@ class full_knapsack {
       samples += copies;
       room -= copies * rows_.length[i];
     }
-    auto const scale = static_cast<double>((std::int64_t{1} << 28) / (samples + 1)) / most;
+    auto const each = (std::int64_t{1} << 28) / (samples + 1);
+    auto const scale = static_cast<double>(each) / most;
     for (std::uint32_t i = 0; i < rows_.size(); ++i) {
       if (left[i] == 0) continue;
       value_[i] = static_cast<std::int32_t>(values[i] * scale);
