@@ -186,7 +186,7 @@ TEST_CASE("defer_phases: plans are valid, take the time they say and come nearer
   ballast::splitmix64 draw(6);
   double gap = 0, whole = 0;
   int rounds = 0;
-  for (int round = 0; round < 33; round += ballast_test::round_step) {
+  for (int round = 0; round < 66; ++round) {  // all of them: the means say little of few
     drawn const batch(static_cast<std::size_t>(between(1, 160, draw)), draw);
     deferral_options o{.ranks = static_cast<std::uint64_t>(between(1, 8, draw)),
                        .micro_batches = static_cast<std::uint64_t>(between(1, 8, draw)),
@@ -196,7 +196,7 @@ TEST_CASE("defer_phases: plans are valid, take the time they say and come nearer
       for (std::size_t p = 0; p < 2; ++p) all[p] += s[p];
     auto const cells = static_cast<std::int64_t>(o.ranks * o.micro_batches);
     for (std::size_t p = 0; p < 2; ++p)
-      if (draw() % 3 != 0) o.capacity[p] = batch.largest()[p] + all[p] / cells * 5 / 4;
+      if (round % 2 == 0 && draw() % 3 != 0) o.capacity[p] = batch.largest()[p] + all[p] / cells * 5 / 4;
     auto const plan = planned(batch, o);
     CAPTURE(round, o.ranks, o.micro_batches, o.capacity, batch.items.size());
     check(plan, batch, o);
@@ -206,8 +206,8 @@ TEST_CASE("defer_phases: plans are valid, take the time they say and come nearer
     ++rounds;
   }
   CAPTURE(rounds, gap / rounds, whole / rounds);
-  CHECK(gap <= whole);
-  CHECK((ballast_test::sanitized || (gap < whole * 9 / 10 && gap / rounds < 0.02 && whole / rounds < 0.025)));  // a mean of few says little
+  CHECK(gap < whole * 2 / 3);
+  CHECK(gap / rounds < 0.02);
 }
 
 TEST_CASE("defer_phases: a batch that needs a part of its micro-batches leaves the others empty, and its ranks are even") {
