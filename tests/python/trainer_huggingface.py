@@ -11,7 +11,7 @@ import datasets
 import numpy as np
 import torch
 import transformers
-from support import LENGTHS, VOCABULARY, Samples, Tiny, each_once, on_ranks, run_of_docs, tokens, unpacked_gradient
+from support import LENGTHS, VOCABULARY, Samples, Summed, each_once, on_ranks, run_of_docs, tokens, unpacked_gradient
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -26,18 +26,8 @@ datasets.disable_progress_bars()
 OPTIONS = {"capacity": 64, "micro_batches": 2, "epochs": 3, "seed": 5, "cost": "llama-3.1-8b"}
 
 
-class Model(Tiny):
-    """Tiny with the face that Trainer expects: the loss as a sum over num_items_in_batch."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen, self.first = [], None
-
-    def forward(self, input_ids, position_ids, labels=None, index=None, num_items_in_batch=None, **kwargs):
-        self.seen.append(index)
-        scores = super().forward(input_ids, position_ids)
-        loss = torch.nn.functional.cross_entropy(scores[0, :-1], labels[0, 1:], ignore_index=-100, reduction="sum")
-        return {"loss": loss / num_items_in_batch}
+class Model(Summed):
+    first = None  # gradient
 
 
 class PlannedTrainer(Planned, Trainer):
