@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.ops.ballast on the CPU: every operator against the package or a plain loop, its fake and its autograd by opcheck,
-errors against those of the package, a compiled step, and the step of docs/torch-ops.md."""
+"""torch.ops.ballast on the CPU: every operator against the package or a plain loop, its fake and its autograd by
+opcheck, errors against those of the package, a compiled step, and the step of docs/torch-ops.md."""
 
 import os
 import subprocess
@@ -170,9 +170,9 @@ class Equality(unittest.TestCase):
                 self.assertTrue(torch.equal(losses.grad, 3 * by))
                 plain = (losses.detach().double() * torch.tensor(scale, dtype=torch.float64)).sum()
                 self.assertAlmostEqual(float(loss.detach()), float(plain), delta=1e-5 * float(plain.abs()) + 1e-7)
-                exact = (int(sums[-1, 0]) * 2**32 + int(sums[-1, 1])) / 2**44
-                self.assertEqual(float(loss.detach()), float(torch.tensor(exact, dtype=dtype)))
-                self.assertTrue(torch.equal(sums[:-1, 0].sum() * 2**32 + sums[:-1, 1].sum(), sums[-1, 0] * 2**32 + sums[-1, 1]))
+                units = [int(high) * 2**32 + int(low) for high, low, *_ in sums]
+                self.assertEqual(sum(units[:-1]), units[-1])
+                self.assertEqual(float(loss.detach()), float(torch.tensor(units[-1] / 2**44, dtype=dtype)))
 
     def test_gradient(self):
         d = Draws(5)
@@ -260,27 +260,28 @@ class Errors(unittest.TestCase):
             self.assertEqual(error_of(op), error_of(host))
 
     def test_sentences_of_operators(self):
-        cu, labels, table = torch.tensor([0, 3]), torch.tensor([1, 2, 3]), torch.tensor([0, 1, 3])
+        tensor = torch.tensor
+        cu, labels, table = tensor([0, 3]), tensor([1, 2, 3]), tensor([0, 1, 3])
         losses, weight = torch.rand(3), torch.ones(1, dtype=torch.float64)
         for words, call in (
             ("position_ids: cu is Float: it must be int32 or int64", lambda: OPS.position_ids(cu.float(), 3)),
             ("position_ids: cu has 2 dimensions: it must have 1", lambda: OPS.position_ids(cu.view(1, 2), 3)),
             ("position_ids: cu is empty: it begins with a 0", lambda: OPS.position_ids(cu[:0], 3)),
             ("position_ids: row = -3 must not be negative", lambda: OPS.position_ids(cu, -3)),
-            ("offsets must rise from 0 to the 1 sequences", lambda: OPS.position_ids(cu, 3, offsets=torch.tensor([0, 2]))),
-            ("cu_seqlens[1] = -1 is below its predecessor 0", lambda: OPS.segment_ids(torch.tensor([0, -1]), 3)),
-            ("cu has 2 entries for 3 packs", lambda: OPS.position_ids(cu, 3, offsets=torch.tensor([0, 0, 0, 1]))),
+            ("offsets must rise from 0 to the 1 sequences", lambda: OPS.position_ids(cu, 3, offsets=tensor([0, 2]))),
+            ("cu_seqlens[1] = -1 is below its predecessor 0", lambda: OPS.segment_ids(tensor([0, -1]), 3)),
+            ("cu has 2 entries for 3 packs", lambda: OPS.position_ids(cu, 3, offsets=tensor([0, 0, 0, 1]))),
             ("max_items = -1 must not be negative", lambda: OPS.pack(labels, 9, max_items=-1)),
             ("segment_ids: padded has 2 entries of Int", lambda: OPS.segment_ids(cu, 3, padded=cu.int())),
-            ("zigzag_indices: row = 3 is not a multiple of ranks = 2", lambda: OPS.zigzag_indices(cu, 3, ranks=2, rank=0)),
-            ("costs[2] = 0 must not be below its predecessor", lambda: OPS.sample_costs(labels, torch.tensor([0, 1, 0]))),
+            ("row = 3 is not a multiple of ranks = 2", lambda: OPS.zigzag_indices(cu, 3, ranks=2, rank=0)),
+            ("costs[2] = 0 must not be below its predecessor", lambda: OPS.sample_costs(labels, tensor([0, 1, 0]))),
             ("lengths[2] = 3", lambda: OPS.sample_costs(labels, table)),
-            ("lengths[2] = 3", lambda: OPS.pack_costs(labels, torch.tensor([0, 3]), table)),
-            ("3", lambda: OPS.segment_loads(labels, torch.tensor([0, 3]), 3)),
+            ("lengths[2] = 3", lambda: OPS.pack_costs(labels, tensor([0, 3]), table)),
+            ("3", lambda: OPS.segment_loads(labels, tensor([0, 3]), 3)),
             ("2147483647", lambda: OPS.clip_rows(labels + 2**32, 9, 1)),
             ("experts = -1 must be in [0, 2^31)", lambda: OPS.clip_rows(labels, -1, 1)),
-            ("weighted_loss: losses has 2 entries and labels 3", lambda: OPS.weighted_loss(losses[1:], labels, cu, weight)),
-            ("weighted_loss: weights has 0 entries and cu 2", lambda: OPS.weighted_loss(losses, labels, cu, weight[1:])),
+            ("losses has 2 entries and labels 3", lambda: OPS.weighted_loss(losses[1:], labels, cu, weight)),
+            ("weights has 0 entries and cu 2", lambda: OPS.weighted_loss(losses, labels, cu, weight[1:])),
             ("weights is Float: it must be float64", lambda: OPS.weighted_loss(losses, labels, cu, weight.float())),
             ("losses is Int", lambda: OPS.weighted_loss(losses.int(), labels, cu, weight)),
         ):
@@ -293,11 +294,13 @@ class Errors(unittest.TestCase):
         self.assertTrue(torch.equal(OPS.position_ids(cu, 6, check=False), OPS.position_ids(cu, 6)))
 
     def test_what_is_missing(self):
-        program = "import ballast.ops"
-        for variables, words in (
-            ({"PATH": "", "CXX": "c++"}, "which has no c++: install it"),
-            ({"CXX": "no-compiler"}, "which has no no-compiler: install it"),
+        for before, variables, words in (
+            ("", {"PATH": "", "CXX": "c++"}, "which has no c++: install it"),
+            ("", {"CXX": "no-compiler -m64"}, "which has no no-compiler: install it"),
+            ("", {"BALLAST_OPS": "/nowhere/ops.so"}, "/nowhere/ops.so"),
+            ("import sys; sys.modules['torch'] = None; ", {}, "ballast.ops needs PyTorch: pip install torch"),
         ):
+            program = before + "import ballast.ops"
             environment = {**os.environ, "BALLAST_OPS": "", **variables}
             ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
             self.assertEqual(ended.returncode, 1)
@@ -334,7 +337,8 @@ def samples_of_operators():
 class Compiled(unittest.TestCase):
     def test_opcheck(self):
         given = samples_of_operators()
-        schemas = {schema.name.split("::")[1] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("ballast::")}
+        every = [schema.name.split("::") for schema in torch._C._jit_get_all_schemas()]
+        schemas = {name for space, name in every if space == "ballast"}
         self.assertEqual(schemas, set(given))  # a new operator is checked, too
         for name, calls in given.items():
             for arguments, options in calls:

@@ -38,7 +38,7 @@ def _build() -> str:
     if not os.path.isdir(headers[0]):  # not installed, but in the repository
         root = os.path.join(here, "../../../..")
         headers = [os.path.join(root, "include"), os.path.join(root, "cuda/include")]
-    compiler = os.environ.get("CXX", "c++")
+    compiler = os.environ.get("CXX", "c++").split()[0]
     for tool, package in ((compiler, "g++"), ("ninja", "ninja-build")):
         if shutil.which(tool) is None:
             raise ImportError(
@@ -56,8 +56,9 @@ def _build() -> str:
                 stacklevel=3,
             )
     flags = ["-std=c++20", "-O2", "-DNDEBUG"]
+    built_for = "".join(c if c.isalnum() else "_" for c in torch.__version__)  # another PyTorch needs another library
     return cpp_extension.load(
-        f"ballast_ops_{'cuda' if len(sources) > 1 else 'cpu'}",
+        f"ballast_ops_{'cuda' if len(sources) > 1 else 'cpu'}_{built_for}",
         sources,
         extra_cflags=flags,
         extra_cuda_cflags=flags,

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <type_traits>
 
@@ -20,6 +19,7 @@ namespace ballast_torch {
 
 namespace gpu = ballast::gpu;
 using at::Tensor;
+using maybe_tensor = std::optional<Tensor>;
 
 template <class... Parts>
 void demand(bool ok, Parts const&... sentence) {
@@ -114,5 +114,19 @@ auto const* indices(T const* signed_indices) {
   return reinterpret_cast<std::make_unsigned_t<T> const*>(signed_indices);
 }
 inline std::size_t count_of(Tensor const& t) { return static_cast<std::size_t>(t.numel()); }
+
+// Packs by their offsets; without, all is one pack.
+struct pack_bounds {
+  Tensor kept;
+  std::uint64_t const* offsets = nullptr;
+  std::size_t packs = 1;
+  template <class Device>
+  pack_bounds(call<Device> const& op, maybe_tensor const& given) {
+    if (!given) return;
+    kept = op.words("offsets", op.bounds("offsets", *given));
+    offsets = words_of(kept);
+    packs = count_of(kept) - 1;
+  }
+};
 
 }  // namespace ballast_torch

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/gpu/packing/best_fit_decreasing.cuh>
+#include <ballast/gpu/packing/next_fit.cuh>
+#include <ballast/packing/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+
+#include "call.hpp"
+
+// Packing.
+
+namespace ballast_torch {
+
+inline ballast::packing_options packing_of(std::int64_t capacity, std::int64_t max_items, std::int64_t sample_multiple,
+                                           std::int64_t pack_multiple) {
+  demand(max_items >= 0, "max_items = ", max_items, " must not be negative");
+  return {.capacity = capacity,
+          .max_samples = static_cast<std::uint64_t>(max_items),
+          .sample_multiple = sample_multiple,
+          .pack_multiple = pack_multiple};
+}
+
+template <class Device>
+std::tuple<Tensor, Tensor> pack(Tensor const& given, std::int64_t capacity, std::int64_t max_items, std::int64_t sample_multiple,
+                                std::int64_t pack_multiple) {
+  call<Device> const op("pack", "lengths", given);
+  auto const lengths = op.array("lengths", given);
+  auto const count = count_of(lengths);
+  auto const options = packing_of(capacity, max_items, sample_multiple, pack_multiple);
+  auto const offsets = op.empty({lengths.numel() + 1}), members = op.empty({lengths.numel()});
+  gpu::pack_planner planner(op.on());
+  gpu::pack_arrays<std::uint64_t> const out{.offsets = words_in(offsets), .members = words_in(members)};
+  op.visit("lengths", lengths, [&](auto const* l) {
+    op.run(
+        false,
+        [&](void* temp, std::size_t& bytes, auto*) {
+          return gpu::best_fit_decreasing(op.on(), temp, bytes, l, count, options, planner, out);
+        },
+        [&] { static_cast<void>(gpu::best_fit_decreasing<std::uint64_t>(op.on(), l, count, options)); });
+  });
+  return {offsets.narrow(0, 0, static_cast<std::int64_t>(planner.tally.count.value) + 1), members};
+}
+
+template <class Device>
+std::tuple<Tensor, Tensor> next_fit(Tensor const& given, std::int64_t capacity, std::int64_t max_items, std::int64_t sample_multiple,
+                                    std::int64_t pack_multiple) {
+  call<Device> const op("next_fit", "lengths", given);
+  auto const lengths = op.array("lengths", given);
+  auto const count = count_of(lengths);
+  auto const options = packing_of(capacity, max_items, sample_multiple, pack_multiple);
+  auto const offsets = op.empty({lengths.numel() + 1}), of_sample = op.empty({lengths.numel()}), packs = op.empty({1});
+  op.visit("lengths", lengths, [&](auto const* l) {
+    op.run(
+        true,
+        [&](void* temp, std::size_t& bytes, auto* bad) {
+          return gpu::next_fit(op.on(), temp, bytes, l, count, options, words_in(offsets), words_in(of_sample), words_in(packs), bad);
+        },
+        [&] { static_cast<void>(gpu::next_fit<std::uint64_t>(op.on(), l, count, options)); });
+  });
+  return {offsets.narrow(0, 0, static_cast<std::int64_t>(gpu::fetch_one(op.on(), words_of(packs))) + 1), of_sample};
+}
+
+}  // namespace ballast_torch
