@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -90,6 +91,18 @@ class Signatures(unittest.TestCase):
                 command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", f"{folder}/cache", *what]
                 run = subprocess.run(command, capture_output=True, text=True, cwd=folder)
                 self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
+class Sources(unittest.TestCase):
+    def test_the_package_has_every_header_of_the_operators(self):
+        left, seen = [path for path in (PACKAGE / "_ops").iterdir() if path.is_file()], set()
+        while left:
+            for name in re.findall(r"#include <(ballast/[^>]*)>", left.pop().read_text()):
+                path = PACKAGE / "_ops/include" / name
+                if path not in seen:
+                    seen.add(path)
+                    left.append(path)
+        self.assertGreater(len(seen), 50)
 
 
 USER = """
