@@ -69,7 +69,8 @@ class Equality(unittest.TestCase):
 
     def test_packing(self):
         for seed, d in self.draws():
-            for options in ({}, {"max_items": 3}, {"sample_multiple": 8, "pack_multiple": 4}):
+            padded = {"sample_multiple": 8, "pack_multiple": 4}
+            for options in ({}, {"max_items": 3}, padded, {"pack_count_multiple": 16}):
                 lengths = d.tensor(d.lengths, seed)
                 offsets, members = OPS.pack(lengths, d.capacity, **options)
                 packs = ballast.pack(d.lengths, d.capacity, **options).packs
@@ -268,6 +269,8 @@ class Errors(unittest.TestCase):
             ("position_ids: row = -3 must not be negative", lambda: OPS.position_ids(cu, -3)),
             ("offsets must rise from 0 to the 1 sequences", lambda: OPS.position_ids(cu, 3, offsets=tensor([0, 2]))),
             ("cu_seqlens[1] = -1 is below its predecessor 0", lambda: OPS.segment_ids(tensor([0, -1]), 3)),
+            ("pack: 3 samples do not make packs in a mult", lambda: OPS.pack(labels, 9, pack_count_multiple=4)),
+            ("pack_count_multiple = 0 must be positive", lambda: OPS.pack(labels, 9, pack_count_multiple=0)),
             ("cu has 2 entries for 3 packs", lambda: OPS.position_ids(cu, 3, offsets=tensor([0, 0, 0, 1]))),
             ("max_items = -1 must not be negative", lambda: OPS.pack(labels, 9, max_items=-1)),
             ("segment_ids: padded has 2 entries of Int", lambda: OPS.segment_ids(cu, 3, padded=cu.int())),

@@ -17,7 +17,7 @@ TORCH_LIBRARY(ballast, m) {
   m.set_python_module("ballast.ops");
   auto const tag = std::vector<at::Tag>{at::Tag::pt2_compliant_tag};
   for (auto const* const schema : {
-           "pack(Tensor lengths, int capacity, *, int max_items=0, int sample_multiple=1, int pack_multiple=1) "
+           "pack(Tensor lengths, int capacity, *, int max_items=0, int sample_multiple=1, int pack_multiple=1, int pack_count_multiple=1) "
            "-> (Tensor offsets, Tensor members)",
            "next_fit(Tensor lengths, int capacity, *, int max_items=0, int sample_multiple=1, int pack_multiple=1) "
            "-> (Tensor offsets, Tensor pack)",

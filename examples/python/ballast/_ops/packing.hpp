@@ -4,6 +4,8 @@
 #include <ballast/gpu/packing/next_fit.cuh>
 #include <ballast/packing/options.hpp>
 
+#include <ATen/ops/from_blob.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -23,13 +25,29 @@ inline ballast::packing_options packing_of(std::int64_t capacity, std::int64_t m
           .pack_multiple = pack_multiple};
 }
 
+// The form that allocates, for a number of packs that the workspace form cannot know.
+template <class Device>
+std::tuple<Tensor, Tensor> pack_into_multiple(call<Device> const& op, Tensor const& lengths, ballast::packing_options const& options) {
+  auto const made = op.visit("lengths", lengths, [&](auto const* l) {
+    return in_sentences([&] { return gpu::best_fit_decreasing<std::uint64_t>(op.on(), l, count_of(lengths), options); });
+  });
+  demand(made.status == ballast::status::feasible, "pack: ", lengths.numel(), " samples do not make packs in a multiple of ",
+         options.pack_count_multiple, ": the lower bound is ", made.count.lower_bound);
+  auto const copy = [&](auto const& words) {
+    return at::from_blob(words.data(), {static_cast<std::int64_t>(words.size())}, lengths.options().dtype(at::kLong)).clone();
+  };
+  return {copy(made.packs.offsets), copy(made.packs.members)};
+}
+
 template <class Device>
 std::tuple<Tensor, Tensor> pack(Tensor const& given, std::int64_t capacity, std::int64_t max_items, std::int64_t sample_multiple,
-                                std::int64_t pack_multiple) {
+                                std::int64_t pack_multiple, std::int64_t pack_count_multiple) {
   call<Device> const op("pack", "lengths", given);
   auto const lengths = op.array("lengths", given);
   auto const count = count_of(lengths);
-  auto const options = packing_of(capacity, max_items, sample_multiple, pack_multiple);
+  auto options = packing_of(capacity, max_items, sample_multiple, pack_multiple);
+  options.pack_count_multiple = op.size("pack_count_multiple", pack_count_multiple);
+  if (options.pack_count_multiple != 1) return pack_into_multiple(op, lengths, options);
   auto const offsets = op.empty({lengths.numel() + 1}), members = op.empty({lengths.numel()});
   gpu::pack_planner planner(op.on());
   gpu::pack_arrays<std::uint64_t> const out{.offsets = words_in(offsets), .members = words_in(members)};
