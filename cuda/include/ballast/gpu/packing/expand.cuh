@@ -58,7 +58,7 @@ template <class On, integer Length, index_type Index>
   return detail::with_key(pad, [&]<class Key>(Key) {
     workspace memory(temp);
     detail::canonical_order<Key, Index> order;
-    if (auto const end = order.cut(on, memory, bytes, count, pad); end.ends) return end.error;
+    if (auto const end = order.cut(on, memory, bytes, count, pad.units); end.ends) return end.error;
     auto error = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
     if (error == error_type{}) error = order.queue(on, lengths, count, pad, visit, first_bad);
     if (error == error_type{}) error = detail::write_packs(on, runs, order, count, nullptr, out, first_bad);

@@ -55,6 +55,9 @@ class device_runs {
                plan.capacity, plan.sample_multiple, plan.samples,   plan.packs};
     return error;
   }
+  /// @brief Tells what the next plan is for, so that `expand` returns the size of its scratch memory before there is a plan.
+  /// @param samples  number of samples @param capacity  tokens of one pack
+  void expect(std::uint64_t samples, std::int64_t capacity) noexcept { view_ = {.capacity = capacity, .samples = samples}; }
   /// @brief The plan, for work that is queued on the same stream.
   [[nodiscard]] runs_view const& view() const noexcept { return view_; }
 

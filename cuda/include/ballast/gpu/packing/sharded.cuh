@@ -169,7 +169,7 @@ template <index_type Index = std::uint32_t, class On, integer Length, class AllG
     return detail::with_key(pad, [&]<class Key>(Key) {
       workspace memory(temp);
       detail::canonical_order<Key, Index> order;
-      if (auto const end = order.cut(on, memory, bytes, count, pad); end.ends) return end.error;
+      if (auto const end = order.cut(on, memory, bytes, count, pad.units); end.ends) return end.error;
       auto const error = order.queue(on, lengths, count, pad, static_cast<Index const*>(nullptr), nullptr);
       return error != typename On::error_type{} ? error : detail::write_packs(on, runs.view(), order, count, shift.data(), places, nullptr);
     });

@@ -62,17 +62,19 @@ struct canonical_order {
   std::size_t bytes = 0;
   int bits = 1;
 
-  template <class On>
-  [[nodiscard]] workspace::scratch<On> cut(On on, workspace& memory, std::size_t& all_bytes, std::size_t count, pack_padding pad) {
-    auto const width = std::bit_width(pad.units > 1 ? pad.units - 1 : 1U);
-    bits = static_cast<int>(width);
+  // `values` is one above the largest key; `more` are further steps that need memory, which `temp` and `bytes` are enough for.
+  template <class On, class... Steps>
+  [[nodiscard]] workspace::scratch<On> cut(On on, workspace& memory, std::size_t& all_bytes, std::size_t count, std::uint64_t values,
+                                           Steps const&... more) {
+    bits = static_cast<int>(std::bit_width(values > 1 ? values - 1 : 1U));
     keys = memory.take<Key>(count);
     samples = memory.take<Index>(count);
     unsorted_keys = memory.take<Key>(count);
     unsorted_samples = memory.take<Index>(count);
-    auto const room = memory.finish<On>(all_bytes, [&](void* none, std::size_t& need) {
+    auto const sorts = [&](void* none, std::size_t& need) {
       return on.sort_descending(none, need, unsorted_keys, keys, unsorted_samples, samples, count, bits);
-    });
+    };
+    auto const room = memory.finish<On>(all_bytes, sorts, more...);
     temp = room.memory;
     bytes = room.bytes;
     return room;

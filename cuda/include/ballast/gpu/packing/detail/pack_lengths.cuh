@@ -31,7 +31,7 @@ template <class Index, class On, class Length, class Outputs>
     auto const words = std::size_t{pad.longest()} + 1;
     auto* const counts = memory.take<std::uint64_t>(words + 1);  // one more for the first bad index
     canonical_order<Key, Index> order;
-    if (auto const end = order.cut(on, memory, bytes, count, pad); end.ends) return end.error;
+    if (auto const end = order.cut(on, memory, bytes, count, pad.units); end.ends) return end.error;
     std::size_t no_bytes = 1;
     error_type error{};
 
