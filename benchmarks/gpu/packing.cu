@@ -3,19 +3,29 @@
 // the same run: the ceiling of a copy; the counting and the sort that CUB and Thrust offer; the host twin on one core, alone and with the
 // way of the lengths to the host and of the packs back.
 //
+// Of several measures and of several levels, floors count the same way, and the host twin stands beside them.
+//
 // Arguments: shape / samples. Shape 0: lengths with a median of 384 and a tail like a lognormal's, capacity 8192; shape 1: pareto from 128
-// on with exponent 1, capacity 131072.
+// on with exponent 1, capacity 131072. Images and text: 0 to 6 tiles of 256 tokens and 32 to 1055 tokens of text, 9 tiles and 4096 tokens a
+// pack, by best fit, which plans 7,168 classes.
 #include "timing.hpp"
 
+#include <ballast/core/level.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/classes.cuh>
 #include <ballast/gpu/core/on_stream.cuh>
+#include <ballast/gpu/levels/pack.cuh>
 #include <ballast/gpu/packing/best_fit_decreasing.cuh>
 #include <ballast/gpu/packing/expand.cuh>
 #include <ballast/gpu/packing/result.cuh>
 #include <ballast/gpu/packing/runs.cuh>
+#include <ballast/gpu/packing/vector/measures.cuh>
+#include <ballast/gpu/packing/vector/planner.cuh>
+#include <ballast/gpu/packing/vector/portfolio.cuh>
+#include <ballast/levels/pack.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/vector/portfolio.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -50,6 +60,16 @@ struct draw_length {
       for (bits &= 0xffff; bits != 0; bits &= bits - 1) power *= 2;
     auto const length = power + draw % power;
     lengths[i] = static_cast<std::uint32_t>(length < capacity ? length : capacity);
+  }
+};
+
+struct draw_images {
+  std::uint32_t* tiles;
+  std::uint32_t* tokens;
+  BALLAST_HD void operator()(std::size_t i) const {
+    ballast::splitmix64 random(i);
+    tiles[i] = static_cast<std::uint32_t>(random() % 7);
+    tokens[i] = 256 * tiles[i] + 32 + static_cast<std::uint32_t>(random() % 1024);
   }
 };
 
@@ -158,6 +178,52 @@ auto pack_all(ballast::packing_options const& more) {
   };
 }
 
+// Images and text, by the twin or by the host with the way there and back.
+void pack_images(ballast_bench::bench_state& state, bool on_host) {
+  timed(state, 12, [&](device_case& c) {
+    ballast::vector_packing_options const options{.capacity = {9, 4096}};
+    ballast::portfolio_options const best_fit{.members = {ballast::vector_packer::best_fit}};
+    auto* const tiles = c.take<std::uint32_t>(c.n);
+    gpu::check(c.on.for_each(c.n, draw_images{tiles, c.lengths}), "draw_images");
+    gpu::pack_arrays<> const out{c.take<std::uint64_t>(c.n + 1), c.take<std::uint32_t>(c.n)};
+    auto planner = std::make_shared<gpu::vector_planner<gpu::on_stream>>(c.on);
+    gpu::sample_measures<std::uint32_t> const samples{{tiles, c.lengths}, c.n};
+    auto twin = c.ready([=, &c](void* temp, std::size_t& bytes) {
+      return gpu::pack_portfolio(c.on, temp, bytes, samples, options, best_fit, *planner, out);
+    });
+    return [=, &c]() mutable {
+      if (!on_host) return twin();
+      std::vector<std::int64_t> columns[2];
+      for (std::size_t m = 0; m < 2; ++m) {
+        auto const column = gpu::fetch(c.on, samples.columns[m], c.n);
+        columns[m].assign(column.begin(), column.end());
+      }
+      auto const packed = ballast::pack_portfolio({columns[0], columns[1]}, options, best_fit);
+      gpu::check(c.on.upload(out.offsets, packed.packs.offsets.data(), packed.packs.offsets.size()), "upload");
+      gpu::check(c.on.upload(out.members, packed.packs.members.data(), c.n), "upload");
+    };
+  });
+}
+
+// Three levels, the longest of which has the capacity of the shape.
+void pack_levels(ballast_bench::bench_state& state, bool on_host) {
+  timed(state, 8, [&](device_case& c) {
+    std::vector<std::int64_t> const capacities{c.options.capacity / 16, c.options.capacity / 4, c.options.capacity};
+    std::vector<ballast::level> levels;
+    for (auto const capacity : capacities) levels.push_back({.capacity = capacity});
+    gpu::pack_arrays<> const out{c.take<std::uint64_t>(c.n + 1), c.take<std::uint32_t>(c.n)};
+    auto planner = std::make_shared<gpu::level_planner<gpu::on_stream>>(c.on);
+    auto twin = c.ready(
+        [=, &c](void* temp, std::size_t& bytes) { return gpu::pack_levels(c.on, temp, bytes, c.lengths, c.n, capacities, *planner, out); });
+    return [=, &c]() mutable {
+      if (!on_host) return twin();
+      auto const packed = ballast::pack_levels(gpu::fetch(c.on, c.lengths, c.n), levels);
+      gpu::check(c.on.upload(out.offsets, packed.packs.offsets.data(), packed.packs.offsets.size()), "upload");
+      gpu::check(c.on.upload(out.members, packed.packs.members.data(), c.n), "upload");
+    };
+  });
+}
+
 // One core; with `there_and_back`, from device lengths to device packs.
 void host_pack(ballast_bench::bench_state& state, bool there_and_back) {
   timed(state, 8, [&](device_case& c) {
@@ -193,6 +259,13 @@ int main(int argc, char** argv) {
   run(p, "pack_set_aside", pack_all({.oversize = ballast::oversize::set_aside}), host_sizes);
   run(p, "pack_split", pack_all({.oversize = ballast::oversize::split}), host_sizes);
   run(p, "pack_raised", pack_all({.pack_count_multiple = 4096}), host_sizes);
-  run(p, "host_pack/alone", [](ballast_bench::bench_state& state) { host_pack(state, false); }, host_sizes);
-  run(p, "host_pack/there_and_back", [](ballast_bench::bench_state& state) { host_pack(state, true); }, host_sizes);
+  auto const plain = [](auto const& f) { return [f](ballast_bench::bench_state& state) { f(state, false); }; };
+  auto const there_and_back = [](auto const& f) { return [f](ballast_bench::bench_state& state) { f(state, true); }; };
+  std::vector<std::vector<std::int64_t>> const images{{0}, {1'000'000, 10'000'000, 100'000'000}};
+  run(p, "pack_images", plain(pack_images), images);
+  run(p, "host_images/there_and_back", there_and_back(pack_images), images);
+  run(p, "pack_levels", plain(pack_levels), host_sizes);
+  run(p, "host_levels/there_and_back", there_and_back(pack_levels), host_sizes);
+  run(p, "host_pack/alone", plain(host_pack), host_sizes);
+  run(p, "host_pack/there_and_back", there_and_back(host_pack), host_sizes);
 }

@@ -11,6 +11,8 @@ BESIDE = {  # other ways to the same result, timed by the same program
     "fold": ("cub_histogram",),
     "expand": ("thrust_sort",),
     "pack": ("thrust_sort", "host_pack/there_and_back"),
+    "pack_images": ("thrust_sort", "host_images/there_and_back"),
+    "pack_levels": ("thrust_sort", "host_levels/there_and_back"),
     "packs/flops": ("packs_by_scan/flops", "packs_by_key/flops", "packs_on_host/flops"),
     "packs/tiles": ("packs_by_scan/tiles", "packs_on_host/tiles"),
     "weighted_loss": ("weighted_loss_thrust", "weighted_loss_host"),

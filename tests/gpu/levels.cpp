@@ -25,6 +25,7 @@ using ballast_test::expect_same_refusal;
 using ballast_test::one_of;
 using ballast_test::part;
 using gpu::fetch;
+using gpu::send;
 
 namespace {
 

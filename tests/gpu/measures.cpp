@@ -27,6 +27,7 @@ using ballast_test::expect_equal;
 using ballast_test::one_of;
 using ballast_test::part;
 using gpu::fetch;
+using gpu::send;
 
 namespace {
 

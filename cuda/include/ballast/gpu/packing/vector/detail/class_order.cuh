@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 
 // Sorts samples of several measures into classes: one stable sort by a key of all measures, and a scan that numbers the classes.
@@ -46,7 +45,7 @@ struct write_class_keys {
   Index* order;
   std::uint64_t* words;
   BALLAST_HD void operator()(std::size_t i) const {
-    constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
+    constexpr auto most = ~std::uint64_t{0} >> 1;
     Key key = 0;
     bool bad = false, exceeds = false, positive = false;
     for (std::size_t m = 0; m < most_measures; ++m) {
