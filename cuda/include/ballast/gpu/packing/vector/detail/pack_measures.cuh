@@ -113,7 +113,7 @@ template <class Index, class On, class Value, class Outputs>
       queue([&] { return on.for_each(packed, mix_samples<Index>{order.samples, planner.mixed.data(), order.unsorted_samples}); });
       order.samples = order.unsorted_samples;
     }
-    canonical_order<std::uint32_t, Index> const sorted{.samples = order.samples};  // no keys: the samples are those of the plan
+    canonical_order<std::uint16_t, Index> const sorted{.samples = order.samples};  // no keys: the samples are those of the plan
     queue([&] { return write_packs(on, planner.runs.view(), sorted, packed, nullptr, out, nullptr); });
     return error;
   });
