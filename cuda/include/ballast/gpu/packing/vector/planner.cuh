@@ -28,7 +28,8 @@ struct vector_planner {
   std::uint64_t first_bad = none_bad;         ///< lowest index of a sample that cannot be packed
   device_runs<On> runs;                       ///< the plan on the device
   detail::uploaded<std::uint64_t, On> mixed;  ///< private
-  detail::host_buffer<On> words, keys;        ///< private
+  detail::host_buffer<On> words;              ///< private
+  detail::host_buffer<On> keys;               ///< private
 };
 
 }  // namespace ballast::inline v0_2::gpu
