@@ -11,16 +11,20 @@
 #include <ballast/gpu/core/groups.cuh>
 #include <ballast/gpu/core/lengths.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/narrow_float.cuh>
 #include <ballast/gpu/core/reduce.cuh>
 #include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/scan.cuh>
 #include <ballast/gpu/core/search.cuh>
 #include <ballast/gpu/core/sort.cuh>
+#include <ballast/gpu/core/wide.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 
 namespace gpu = ballast::gpu;
@@ -247,6 +251,30 @@ struct note_place {
     gpu::atomic_add(visits[at], std::uint64_t{1});
   }
 };
+// The same for visitors that write neighbours at once.
+template <class T>
+struct write_place {
+  using output = T;
+  struct of_segment {
+    std::uint64_t code;
+    BALLAST_HD void operator()(gpu::row_place const& place, std::uint64_t value, T& to) const {
+      to = static_cast<T>(value + code + place.at);
+    }
+  };
+  std::uint64_t const* data;
+  T* out;
+  std::size_t length;
+  [[nodiscard]] BALLAST_HD std::uint64_t read(gpu::row_place const& place) const { return data[place.at]; }
+  template <unsigned N>
+  BALLAST_HD void read(gpu::row_place const& place, std::uint64_t* to) const {
+    gpu::load<N>(data + place.at, to);
+  }
+  [[nodiscard]] BALLAST_HD bool wide(std::size_t) const { return gpu::is_wide(data); }
+  [[nodiscard]] BALLAST_HD of_segment in(gpu::row_place const& place) const {
+    return {(place.segment * 1'000'003 + place.begin) * 1'000'003 + place.end + (place.inside ? 1U << 31 : 0U)};
+  }
+  [[nodiscard]] BALLAST_HD T* target(std::size_t row) const { return out + row * length; }
+};
 struct sum_values {
   std::uint64_t const* data;
   std::uint64_t* sums;
@@ -254,11 +282,47 @@ struct sum_values {
   BALLAST_HD std::int64_t operator()(gpu::row_place const& place, std::uint64_t value) const {
     return place.inside ? static_cast<std::int64_t>(value >> 9) - (std::int64_t{1} << 54) : 0;
   }
+  template <unsigned N>
+  BALLAST_HD void read(gpu::row_place const& place, std::uint64_t* to) const {
+    gpu::load<N>(data + place.at, to);
+  }
+  [[nodiscard]] BALLAST_HD bool wide(std::size_t) const { return gpu::is_wide(data); }
   BALLAST_HD void emit(std::size_t segment, gpu::two_words sum) const {
     gpu::atomic_add(sums[2 * segment], static_cast<std::uint64_t>(sum.high));
     gpu::atomic_add(sums[2 * segment + 1], static_cast<std::uint64_t>(sum.low));
   }
 };
+
+// Sums that also write their summands.
+struct sum_and_write : sum_values {
+  using output = std::uint32_t;
+  struct of_segment {
+    sum_and_write const* term;
+    BALLAST_HD std::int64_t operator()(gpu::row_place const& place, std::uint64_t value, std::uint32_t& to) const {
+      to = static_cast<std::uint32_t>(value + place.begin);
+      return static_cast<sum_values const&>(*term)(place, value);
+    }
+  };
+  std::uint32_t* out;
+  [[nodiscard]] BALLAST_HD of_segment in(gpu::row_place const&) const { return {this}; }
+  [[nodiscard]] BALLAST_HD std::uint32_t* target(std::size_t) const { return out; }
+};
+
+// What visitors write that write neighbours at once, from `skip` elements after an aligned begin on.
+template <class T, class On, class Bounds>
+void test_wide_visits(On on, Bounds const& bounds, std::vector<std::uint64_t> const& data, std::vector<std::uint64_t> const& starts,
+                      std::size_t skip, std::vector<std::uint64_t> const& wanted, std::string const& name) {
+  auto const length = data.size();
+  auto shifted = data;
+  shifted.insert(shifted.begin(), skip, 7);
+  auto const data_there = gpu::send(on, shifted), starts_there = gpu::send(on, starts);
+  auto const out = gpu::send(on, std::vector<T>(2 * length + skip));
+  write_place<T> const visitor{data_there.data() + skip, out.data() + skip, length};
+  gpu::check(gpu::visit_rows(on, gpu::same_bounds<Bounds>{bounds}, 2, length, starts_there.data(), visitor), "visit_rows");
+  auto const found = gpu::fetch(on, out);
+  for (std::size_t i = 0; i < 2 * length; ++i)
+    ballast_test::expect(found[i + skip] == static_cast<T>(wanted[i] + i % length), name + "written at " + std::to_string(i));
+}
 
 // Two rows of the same segments of 0 … `most` places, with `rest` places behind them.
 template <class On>
@@ -291,15 +355,76 @@ void test_row_tiles(On on, std::size_t segments, std::uint64_t most, std::size_t
              "visit_rows");
   ballast_test::expect_equal(gpu::fetch(on, out), notes, name + "places");
   ballast_test::expect_equal(gpu::fetch(on, visits), std::vector<std::uint64_t>(2 * length, 1), name + "visits");
-  auto const sums_there = gpu::send(on, std::vector<std::uint64_t>(2 * segments));
-  gpu::check(gpu::sum_segments(on, bounds, length, sum_values{data_there.data(), sums_there.data()}), "sum_segments");
-  auto found = gpu::fetch(on, sums_there);
-  for (auto* const words : {&found, &sums})
-    for (std::size_t i = 0; i < segments; ++i) {  // one form of each sum
-      (*words)[2 * i] += (*words)[2 * i + 1] >> 32;
-      (*words)[2 * i + 1] &= 0xffffffff;
+  auto const words = gpu::tile_words(2, length);
+  gpu::array<std::uint64_t, On> const starts(on, words), bad(on, 1);
+  gpu::check(gpu::check_each(on, words, bad.data(), gpu::find_tiles(gpu::same_bounds<decltype(bounds)>{bounds}, length, starts.data())),
+             "check_each");
+  ballast_test::expect(gpu::fetch_one(on, bad.data()) == gpu::none_bad, name + "a fresh word");
+  auto const in_tiles = gpu::fetch(on, starts);
+  for (std::size_t const skip : {0U, 1U}) {
+    test_wide_visits<std::uint64_t>(on, bounds, data, in_tiles, skip, notes, name);
+    test_wide_visits<std::uint32_t>(on, bounds, data, in_tiles, skip, notes, name);
+  }
+  auto const one_form = [&](std::vector<std::uint64_t> of) {
+    for (std::size_t i = 0; i < segments; ++i) {
+      of[2 * i] += of[2 * i + 1] >> 32;
+      of[2 * i + 1] &= 0xffffffff;
     }
-  ballast_test::expect_equal(found, sums, name + "sums");
+    return of;
+  };
+  for (std::size_t const skip : {0U, 1U}) {
+    auto shifted = data;
+    shifted.insert(shifted.begin(), skip, 7);
+    auto const from = gpu::send(on, shifted);
+    auto const searched = gpu::send(on, std::vector<std::uint64_t>(2 * segments)),
+               with = gpu::send(on, std::vector<std::uint64_t>(2 * segments));
+    auto const written = gpu::send(on, std::vector<std::uint32_t>(length));
+    sum_values const term{from.data() + skip, searched.data()};
+    gpu::check(gpu::sum_segments(on, bounds, length, term), "sum_segments");
+    gpu::check(gpu::sum_segments(on, bounds, length, starts.data(), sum_and_write{{from.data() + skip, with.data()}, written.data()}),
+               "sum_segments");
+    ballast_test::expect_equal(one_form(gpu::fetch(on, searched)), one_form(sums), name + "sums");
+    ballast_test::expect_equal(one_form(gpu::fetch(on, with)), one_form(sums), name + "sums beside outputs");
+    auto const all = gpu::fetch(on, written);
+    segment = 0;
+    for (std::size_t at = 0; at < length; ++at) {
+      while (segment < segments && offsets[segment + 1] <= at) ++segment;
+      ballast_test::expect(all[at] == static_cast<std::uint32_t>(data[at] + offsets[segment]), name + "output " + std::to_string(at));
+    }
+  }
+}
+
+double value_of(std::uint32_t bits, int exponent_bits, int fraction_bits) {
+  auto const fraction = static_cast<int>(bits & ((1U << fraction_bits) - 1));
+  auto const exponent = static_cast<int>(bits >> fraction_bits & ((1U << exponent_bits) - 1)), bias = (1 << (exponent_bits - 1)) - 1;
+  return exponent == 0 ? std::ldexp(fraction, 1 - bias - fraction_bits)
+                       : std::ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits);
+}
+// Every number of 16 bits is the double of its exponent and fraction; what lies between two becomes the nearer one.
+template <class Number>
+void test_narrow(int exponent_bits, int fraction_bits) {
+  using ballast_test::expect;
+  auto const infinite = ((1U << exponent_bits) - 1) << fraction_bits;
+  for (std::uint32_t bits = 0; bits < 0x8000; ++bits) {
+    auto const number = __builtin_bit_cast(Number, static_cast<std::uint16_t>(bits));
+    auto const negative = __builtin_bit_cast(Number, static_cast<std::uint16_t>(bits | 0x8000U));
+    auto const at = "16 bits " + std::to_string(bits);
+    auto const x = static_cast<double>(number);
+    if (bits > infinite) {
+      expect(std::isnan(x) && std::isnan(static_cast<double>(Number(x))), at);
+      continue;
+    }
+    expect(bits == infinite ? std::isinf(x) : x == value_of(bits, exponent_bits, fraction_bits), at);
+    expect(static_cast<double>(negative) == -x && static_cast<float>(number) == static_cast<float>(x), at + ", negative");
+    expect(Number(x).bits == bits && Number(-x).bits == (bits | 0x8000U), at + ", there and back");
+    if (bits >= infinite) continue;
+    auto const middle =
+        static_cast<float>((x + value_of(bits + 1, exponent_bits, fraction_bits)) / 2);  // exact; that of 2^k - 1 is infinite
+    expect(Number(middle).bits == bits + (bits & 1U), at + ", the middle");
+    expect(Number(std::nextafter(middle, 0.0F)).bits == bits &&
+               Number(-std::nextafter(middle, std::numeric_limits<float>::infinity())).bits == ((bits + 1) | 0x8000U),
+           at + ", beside the middle");
+  }
 }
 
 }  // namespace
@@ -308,6 +433,8 @@ int main(int argc, char** argv) {
   test_workspace();
   test_search();
   test_lengths();
+  test_narrow<gpu::bfloat16>(8, 7);
+  test_narrow<gpu::float16>(5, 10);
   return ballast_test::run_everywhere(  //
       argc, argv,
       part{"primitives",
@@ -330,6 +457,7 @@ int main(int argc, char** argv) {
              test_row_tiles(on, 1, 9000, 0);
              test_row_tiles(on, 3000, 3, 5000);
              test_row_tiles(on, 40, 500, 1);
+             test_row_tiles(on, 20'000, 1, 3);  // more segments in a tile than places
              test_row_tiles(on, 7, 5000, 77);
            }});
 }

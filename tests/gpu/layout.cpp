@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cu_seqlens, position ids, segment ids and zigzag indices of whole batches are those of the host, row by row.
 #include "support/backends.hpp"
+#include "support/counted.hpp"
 #include "support/distributions.hpp"
 
 #include <ballast/gpu/layout/cu_seqlens.cuh>
@@ -9,6 +10,7 @@
 #include <ballast/gpu/layout/zigzag.cuh>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -249,9 +251,37 @@ void test_as_host(On on) {
   expect(refused > 300 && refused < 900, std::to_string(refused) + " of 1200 refused");
 }
 
+// A trainer's row costs two nodes of a CUDA graph: checks and tiles, and the pass.
+void test_nodes() {
+  for (std::size_t const row : {8'192U, 32'768U, 131'072U}) {
+    std::vector<std::int32_t> cu{0};
+    for (ballast::splitmix64 draw(row); static_cast<std::size_t>(cu.back()) < row;)
+      cu.push_back((std::min)(static_cast<std::int32_t>(row), cu.back() + static_cast<std::int32_t>(16 * (1 + draw() % 64))));
+    std::vector<std::int32_t> out(row);
+    std::uint64_t bad = 0;
+    auto const n = cu.size() - 1;
+    auto const at = " at " + std::to_string(row);
+    expect(ballast_test::nodes_of([&](auto on, void* temp, std::size_t& bytes) {
+             return gpu::position_ids(on, temp, bytes, cu.data(), nullptr, 1, n, row, out.data(), &bad);
+           }) == 2,
+           "position_ids" + at);
+    expect_equal(out, ballast::position_ids(cu, row), "position_ids" + at);
+    expect(ballast_test::nodes_of([&](auto on, void* temp, std::size_t& bytes) {
+             return gpu::segment_ids(on, temp, bytes, cu.data(), cu.data(), nullptr, 1, n, row, out.data(), &bad);
+           }) == 2,
+           "segment_ids" + at);
+    expect(ballast_test::nodes_of([&](auto on, void* temp, std::size_t& bytes) {
+             return gpu::zigzag_indices(on, temp, bytes, cu.data(), n, {8}, 3, row / 8, out.data(), &bad);
+           }) == 2,
+           "zigzag_indices" + at);
+    expect(bad == gpu::none_bad, "good rows" + at);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  test_nodes();
   return ballast_test::run_everywhere(
       argc, argv,
       part{"builders",

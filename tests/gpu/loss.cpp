@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Label counts, totals, weights and loss sums are those of the host, word by word, and do not depend on how a row is cut.
 #include "support/backends.hpp"
+#include "support/counted.hpp"
 #include "support/distributions.hpp"
 
 #include <ballast/core/random.hpp>
+#include <ballast/gpu/core/narrow_float.cuh>
 #include <ballast/gpu/loss/fixed_point_sum.cuh>
 #include <ballast/gpu/loss/label_counts.cuh>
 #include <ballast/gpu/loss/token_weights.cuh>
@@ -154,6 +156,91 @@ void test_loss(auto on, host_row const& row, auto const& device, std::string con
                                                     sequences, on_device.data());
     expect_equal(fetch(on, fused.scale), wanted_scale, "gradient" + at);
     expect_words(fused.total, weighted.back(), "weighted loss" + at);
+  }
+}
+
+// Losses of 16 bits count as what they are in a float, and gradients are those of a float, rounded once more.
+template <class Narrow>
+void test_narrow(auto on, host_row const& row, auto const& device, std::string const& at) {
+  auto const sequences = row.sequences(), tokens = row.labels.size();
+  std::vector<Narrow> narrow(tokens);
+  std::vector<float> widened(tokens);
+  for (std::size_t t = 0; t < tokens; ++t) widened[t] = static_cast<float>(narrow[t] = Narrow(row.losses[t]));
+  std::vector<double> weights(sequences);
+  for (std::size_t i = 0; i < sequences; ++i) weights[i] = 1.0 / static_cast<double>(3 * i + 1);
+  auto const narrow_there = send(on, narrow);
+  auto const wide_there = send(on, widened), factor = send(on, std::vector<float>{0.37F});
+  auto const weights_there = send(on, weights);
+  auto const same = [&](auto const& found, auto const& wanted, std::string const& what) {
+    for (std::size_t i = 0; i <= sequences; ++i) expect_words(found[i], wanted[i], what + std::to_string(i) + at);
+  };
+  same(fetch(on, gpu::fixed_point_sums(on, narrow_there.data(), tokens, device.cu.data(), sequences)),
+       fetch(on, gpu::fixed_point_sums(on, wide_there.data(), tokens, device.cu.data(), sequences)), "sum of 16 bits ");
+  auto const pass = [&](auto scale_of, auto const* losses, float const* by) {
+    using scale = decltype(scale_of);
+    gpu::array<scale, decltype(on)> const out(on, tokens), weight(on, tokens);
+    gpu::array<ballast::fixed_point_sum<44>, decltype(on)> const sums(on, sequences + 1);
+    gpu::array<std::uint64_t, decltype(on)> const bad(on, 1);
+    call(on, "weighted_loss", [&](void* temp, std::size_t& bytes) {
+      return gpu::weighted_loss(on, temp, bytes, losses, device.labels.data(), tokens, device.cu.data(), sequences, weights_there.data(),
+                                {}, out.data(), sums.data(), sums.data() + sequences, bad.data(), by);
+    });
+    call(on, "token_weights", [&](void* temp, std::size_t& bytes) {
+      return gpu::token_weights(on, temp, bytes, weights_there.data(), device.labels.data(), tokens, device.cu.data(), sequences, {},
+                                weight.data(), bad.data(), by);
+    });
+    struct results {
+      std::vector<scale> fused, alone;
+      std::vector<ballast::fixed_point_sum<44>> sums;
+    };
+    return results{fetch(on, out), fetch(on, weight), fetch(on, sums)};
+  };
+  auto const exact = ballast::token_weights<double>(weights, row.labels, row.cu);
+  auto const plain = pass(float{}, wide_there.data(), nullptr);
+  auto const with_factor = pass(Narrow{}, narrow_there.data(), factor.data());
+  auto const in_float = pass(float{}, narrow_there.data(), factor.data());
+  same(plain.sums, with_factor.sums, "weighted sum of 16 bits ");
+  same(plain.sums, in_float.sums, "weighted sum beside floats ");
+  for (std::size_t t = 0; t < tokens; ++t) {
+    auto const wanted = static_cast<float>(exact[t] * static_cast<double>(0.37F));
+    auto const token = "gradient " + std::to_string(t) + at;
+    expect(in_float.fused[t] == wanted && in_float.alone[t] == wanted, token);
+    expect(with_factor.fused[t].bits == Narrow(wanted).bits && with_factor.alone[t].bits == Narrow(wanted).bits, token + " in 16 bits");
+  }
+}
+
+// A trainer's row costs two or three nodes of a CUDA graph: checks and tiles, the pass, and for sums of the row their end.
+void test_nodes() {
+  using ballast_test::nodes_of;
+  for (std::size_t const tokens : {8'192U, 32'768U, 131'072U}) {
+    host_row const row(0, tokens / 1000, 1000, false);
+    auto const n = row.sequences(), size = row.labels.size();
+    std::vector<double> const weights(n, 0.5);
+    std::vector<float> scale(size);
+    std::vector<std::int64_t> counts(n);
+    std::vector<ballast::fixed_point_sum<44>> sums(n + 1);
+    std::uint64_t bad = 0;
+    auto const at = " at " + std::to_string(tokens);
+    auto const* const labels = row.labels.data();
+    auto const* const cu = row.cu.data();
+    expect(nodes_of([&](auto on, void* t, std::size_t& b) {
+             return gpu::weighted_loss(on, t, b, row.losses.data(), labels, size, cu, n, weights.data(), {}, scale.data(), sums.data(),
+                                       sums.data() + n, &bad);
+           }) == 3,
+           "weighted_loss" + at);
+    expect(nodes_of([&](auto on, void* t, std::size_t& b) {
+             return gpu::fixed_point_sums(on, t, b, row.losses.data(), size, cu, n, sums.data(), sums.data() + n, &bad);
+           }) == 3,
+           "fixed_point_sums" + at);
+    expect(nodes_of([&](auto on, void* t, std::size_t& b) {
+             return gpu::token_weights(on, t, b, weights.data(), labels, size, cu, n, {}, scale.data(), &bad);
+           }) == 2,
+           "token_weights" + at);
+    expect(nodes_of([&](auto on, void* t, std::size_t& b) {
+             return gpu::label_counts(on, t, b, labels, size, cu, n, {}, counts.data(), &bad);
+           }) == 2,
+           "label_counts" + at);
+    expect(bad == gpu::none_bad, "a good row" + at);
   }
 }
 
@@ -401,6 +488,7 @@ void test_as_host(On on) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  test_nodes();
   host_row const long_row(1, 1500, 100'000, false);  // a million tokens and more
   return ballast_test::run_everywhere(
       argc, argv,
@@ -414,6 +502,8 @@ int main(int argc, char** argv) {
                  test_counts(on, row, device, at);
                  test_loss<24>(on, row, device, at);
                  test_loss<44>(on, row, device, at);
+                 test_narrow<gpu::bfloat16>(on, row, device, at);
+                 test_narrow<gpu::float16>(on, row, device, at);
                  if (distribution == 0 && (n == 0 || n == 33 || n == 1000))
                    test_all_weights(on, ballast::label_counts(row.labels, row.cu), at);
                }
@@ -423,6 +513,13 @@ int main(int argc, char** argv) {
              device_row const device(on, long_row);
              test_counts(on, long_row, device, " of a long row");
              test_loss<24>(on, long_row, device, " of a long row");
+           }},
+      part{"many_sequences",  // more than one block closes
+           [](auto on) {
+             host_row const row(0, 5000, 9, true);
+             device_row const device(on, row);
+             test_counts(on, row, device, " of many");
+             test_loss<24>(on, row, device, " of many");
            }},
       part{"without_waiting", [&](auto on) { test_without_waiting(on, long_row); }},
       part{"pieces",

@@ -4,6 +4,7 @@
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/position_ids.hpp>
 
@@ -20,12 +21,17 @@ namespace ballast::inline v0_2::gpu {
 namespace detail {
 template <class T>
 struct write_position {
+  using output = T;
+  struct of_sequence {
+    std::uint64_t begin;
+    bool inside;
+    BALLAST_HD void operator()(row_place const& place, no_input, T& to) const { to = inside ? static_cast<T>(place.at - begin) : T{0}; }
+  };
   std::size_t length;
   T* out;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    out[place.row * length + place.at] = place.inside ? static_cast<T>(place.at - place.begin) : T{0};
-  }
+  [[nodiscard]] BALLAST_HD of_sequence in(row_place const& place) const { return {place.begin, place.inside}; }
+  [[nodiscard]] BALLAST_HD T* target(std::size_t row) const { return out + row * length; }
 };
 }  // namespace detail
 
@@ -46,7 +52,7 @@ struct write_position {
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin of a pack, is below its predecessor, or is above `row` or
 ///                   the largest `T` at the end of a pack; `sequences + packs` if `offsets` does not go from 0 to `sequences` without
 ///                   decreasing; `~0` if there is none. `out` is unspecified unless it is `~0`
-/// @return the error, if any; `invalid_value` if there are several packs without offsets
+/// @return the error, if any; `invalid_value` if there are several packs without offsets, or too few bytes
 /// @par Complexity
 /// O(packs * row), for any lengths; writes `sizeof(T)` bytes a token and reads `cu`.
 /// @par Determinism
@@ -57,10 +63,12 @@ template <class On, token_offset Offset, token_offset T>
                                                    std::uint64_t* first_bad) {
   using error_type = typename On::error_type;
   if (offsets == nullptr && packs != 1) return On::invalid_value;
-  if (temp == nullptr) return bytes = 1, error_type{};
+  workspace cut(temp);
+  auto* const starts = cut.take<std::uint64_t>(tile_words(packs, row));
+  if (auto const room = cut.finish<On>(bytes); room.ends) return room.error;
   detail::entry_bounds const entries{offsets, packs, sequences};
-  if (auto const error = detail::check_rows<T>(on, cu, cu, entries, row, first_bad); error != error_type{}) return error;
-  return visit_rows(on, detail::pack_rows<Offset>{cu, entries}, packs, row, detail::write_position<T>{row, out});
+  if (auto const error = detail::check_rows<T>(on, cu, cu, entries, row, starts, first_bad); error != error_type{}) return error;
+  return visit_rows(on, detail::pack_rows<Offset>{cu, entries}, packs, row, starts, detail::write_position<T>{row, out});
 }
 
 /// @brief Returns the position ids, as the overload with `temp` writes them; allocates and waits.

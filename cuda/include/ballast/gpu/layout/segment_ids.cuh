@@ -4,6 +4,7 @@
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/segment_ids.hpp>
 
@@ -20,18 +21,22 @@ namespace ballast::inline v0_2::gpu {
 namespace detail {
 template <class Offset, class T>
 struct write_segment {
+  using output = T;
+  struct of_sequence {
+    std::uint64_t padding;  // where it begins
+    T id;
+    BALLAST_HD void operator()(row_place const& place, no_input, T& to) const { to = place.at < padding ? id : T{0}; }
+  };
   pack_rows<Offset> lengths;
   std::size_t length;
   T* out;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    auto id = T{0};
-    if (place.inside) {
-      auto const bounds = lengths(place.row);
-      if (place.at - place.begin < bounds(place.segment + 1) - bounds(place.segment)) id = static_cast<T>(place.segment + 1);
-    }
-    out[place.row * length + place.at] = id;
+  [[nodiscard]] BALLAST_HD of_sequence in(row_place const& place) const {
+    if (!place.inside) return {};
+    auto const bounds = lengths(place.row);
+    return {place.begin + bounds(place.segment + 1) - bounds(place.segment), static_cast<T>(place.segment + 1)};
   }
+  [[nodiscard]] BALLAST_HD T* target(std::size_t row) const { return out + row * length; }
 };
 }  // namespace detail
 
@@ -55,7 +60,7 @@ struct write_segment {
 ///                   than its place in `cu_padded`, or is above `row` or the largest `T` at the end of a pack; `sequences + packs` if
 ///                   `offsets` does not go from 0 to `sequences` without decreasing; `~0` if there is none. `out` is unspecified unless it
 ///                   is `~0`
-/// @return the error, if any; `invalid_value` if there are several packs without offsets
+/// @return the error, if any; `invalid_value` if there are several packs without offsets, or too few bytes
 /// @par Complexity
 /// O(packs * row), for any lengths; writes `sizeof(T)` bytes a token and reads both arrays.
 /// @par Determinism
@@ -66,10 +71,12 @@ template <class On, token_offset Offset, token_offset T>
                                                   T* out, std::uint64_t* first_bad) {
   using error_type = typename On::error_type;
   if (offsets == nullptr && packs != 1) return On::invalid_value;
-  if (temp == nullptr) return bytes = 1, error_type{};
+  workspace cut(temp);
+  auto* const starts = cut.take<std::uint64_t>(tile_words(packs, row));
+  if (auto const room = cut.finish<On>(bytes); room.ends) return room.error;
   detail::entry_bounds const entries{offsets, packs, sequences};
-  if (auto const error = detail::check_rows<T>(on, cu, cu_padded, entries, row, first_bad); error != error_type{}) return error;
-  return visit_rows(on, detail::pack_rows<Offset>{cu_padded, entries}, packs, row,
+  if (auto const error = detail::check_rows<T>(on, cu, cu_padded, entries, row, starts, first_bad); error != error_type{}) return error;
+  return visit_rows(on, detail::pack_rows<Offset>{cu_padded, entries}, packs, row, starts,
                     detail::write_segment<Offset, T>{{cu, entries}, row, out});
 }
 

@@ -3,12 +3,13 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/narrow_float.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/wide.cuh>
 #include <ballast/gpu/loss/detail/fixed_words.cuh>
 #include <ballast/gpu/loss/detail/label_rows.cuh>
 #include <ballast/loss/fixed_point_sum.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,6 +24,11 @@ struct number_units : fixed_sums {
   Number const* numbers;
   double per_1;
   [[nodiscard]] BALLAST_HD Number read(row_place const& place) const { return numbers[place.at]; }
+  template <unsigned N>
+  BALLAST_HD void read(row_place const& place, Number* to) const {
+    load<N>(numbers + place.at, to);
+  }
+  [[nodiscard]] BALLAST_HD bool wide(std::size_t) const { return is_wide(numbers); }
   BALLAST_HD std::int64_t operator()(row_place const& place, Number x) const {
     return place.inside ? units(place.segment, static_cast<double>(x), per_1) : 0;
   }
@@ -34,7 +40,7 @@ struct number_units : fixed_sums {
 /// Numbers over the limit and numbers that are not finite are counted in the sums, as on the host; they do not set `first_bad`.
 ///
 /// @tparam On            the backend
-/// @tparam Number        `float` or `double`
+/// @tparam Number        `float`, `double`, `bfloat16` or `float16` (narrow_float.cuh), whose values are taken as they are
 /// @tparam Offset        an integer
 /// @tparam FractionBits  bits after the binary point; 24 suits losses
 /// @param on         the backend
@@ -53,7 +59,7 @@ struct number_units : fixed_sums {
 /// O(row + sequences), for any lengths; reads each number once, and 32 bytes per sequence three times.
 /// @par Determinism
 /// Sums of integers: the same words as the host twin.
-template <class On, std::floating_point Number, integer Offset, int FractionBits>
+template <class On, device_number Number, integer Offset, int FractionBits>
 [[nodiscard]] typename On::error_type fixed_point_sums(On on, void* temp, std::size_t& bytes, Number const* numbers, std::size_t row,
                                                        Offset const* cu, std::size_t sequences, fixed_point_sum<FractionBits>* sums,
                                                        fixed_point_sum<FractionBits>* total, std::uint64_t* first_bad) {
@@ -68,7 +74,7 @@ template <class On, std::floating_point Number, integer Offset, int FractionBits
 /// @return one sum per sequence, then the sum of the row; on the device
 /// @throws invalid_input as the host twins, with the same message
 /// @throws gpu_error if the backend reports an error
-template <int FractionBits = 24, class On, std::floating_point Number, integer Offset>
+template <int FractionBits = 24, class On, device_number Number, integer Offset>
 [[nodiscard]] array<fixed_point_sum<FractionBits>, On> fixed_point_sums(On on, Number const* numbers, std::size_t row, Offset const* cu,
                                                                         std::size_t sequences) {
   array<fixed_point_sum<FractionBits>, On> out(on, sequences + 1);

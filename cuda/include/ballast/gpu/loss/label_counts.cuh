@@ -6,6 +6,8 @@
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/wide.cuh>
+#include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/loss/detail/label_rows.cuh>
 #include <ballast/loss/label_counts.hpp>
 
@@ -29,6 +31,11 @@ struct count_labels {
   std::int64_t* counts;
   label_rule rule;
   [[nodiscard]] BALLAST_HD Label read(row_place const& place) const { return labels[place.at]; }
+  template <unsigned N>
+  BALLAST_HD void read(row_place const& place, Label* to) const {
+    load<N>(labels + place.at, to);
+  }
+  [[nodiscard]] BALLAST_HD bool wide(std::size_t) const { return is_wide(labels); }
   BALLAST_HD std::int64_t operator()(row_place const& place, Label label) const { return rule.counts(place, label) ? 1 : 0; }
   BALLAST_HD void emit(std::size_t sequence, two_words sum) const {
     atomic_add(reinterpret_cast<std::uint64_t&>(counts[sequence]), static_cast<std::uint64_t>(sum.low));  // the count of one tile
@@ -55,7 +62,7 @@ struct count_labels {
 /// @param counts     array of one entry per sequence; gets 0 for a sequence without a counted label
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, is below its predecessor, or is above `row` at the end;
 ///                   `~0` if there is none. `counts` is unspecified unless it is `~0`
-/// @return the error, if any
+/// @return the error, if any; `invalid_value` if `bytes` is too small
 /// @par Complexity
 /// O(row), for any lengths; reads the labels once.
 /// @par Determinism
@@ -65,9 +72,11 @@ template <class On, device_label Label, integer Offset>
                                                    Offset const* cu, std::size_t sequences, label_options options, std::int64_t* counts,
                                                    std::uint64_t* first_bad) {
   using error_type = typename On::error_type;
-  if (temp == nullptr) return bytes = 1, error_type{};
-  if (auto const error = detail::open_row(on, cu, sequences, row, counts, 1, first_bad); error != error_type{}) return error;
-  return sum_segments(on, offset_bounds<Offset>{cu, sequences}, row,
+  workspace cut(temp);
+  auto* const starts = cut.take<std::uint64_t>(tile_words(1, row));
+  if (auto const room = cut.finish<On>(bytes); room.ends) return room.error;
+  if (auto const error = detail::open_row(on, cu, sequences, row, counts, 1, starts, first_bad); error != error_type{}) return error;
+  return sum_segments(on, offset_bounds<Offset>{cu, sequences}, row, starts,
                       detail::count_labels<Label>{labels, counts, detail::label_rule(options)});
 }
 

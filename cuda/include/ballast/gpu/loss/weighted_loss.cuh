@@ -3,14 +3,15 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/narrow_float.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/wide.cuh>
 #include <ballast/gpu/loss/detail/fixed_words.cuh>
 #include <ballast/gpu/loss/detail/label_rows.cuh>
 #include <ballast/gpu/loss/label_counts.cuh>
 #include <ballast/loss/fixed_point_sum.hpp>
 #include <ballast/loss/label_counts.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,7 +21,7 @@
 namespace ballast::inline v0_2::gpu {
 
 namespace detail {
-template <class Number, class Label, class Scale>
+template <class Number, class Label, class Scale, class Factor>
 struct weighted_units : fixed_sums {
   using output = Scale;
   struct input {
@@ -34,7 +35,7 @@ struct weighted_units : fixed_sums {
     Scale scale;
     BALLAST_HD std::int64_t operator()(row_place const& place, input const& token, Scale& out) const {
       auto const counted = token.taken != 0 && rule.has_label(place);
-      out = counted ? scale : Scale{0};
+      out = counted ? scale : Scale{};
       if (!counted) return 0;
       return sums.units(place.segment, weight * static_cast<double>(token.loss), per_1);
     }
@@ -43,14 +44,24 @@ struct weighted_units : fixed_sums {
   Label const* labels;
   double const* weights;
   Scale* scale;
+  Factor const* factor;
   label_rule rule;
   double per_1;
   [[nodiscard]] BALLAST_HD input read(row_place const& place) const { return {losses[place.at], rule.takes(labels[place.at])}; }
+  template <unsigned N>
+  BALLAST_HD void read(row_place const& place, input* to) const {
+    Number loss[N];
+    Label label[N];
+    load<N>(losses + place.at, loss);
+    load<N>(labels + place.at, label);
+    for (unsigned k = 0; k < N; ++k) to[k] = {loss[k], rule.takes(label[k])};
+  }
+  [[nodiscard]] BALLAST_HD bool wide(std::size_t) const { return is_wide(losses) && is_wide(labels); }
   [[nodiscard]] BALLAST_HD of_sequence in(row_place const& place) const {
     auto const weight = place.inside ? weights[place.segment] : 0.0;
-    return {*this, rule, weight, per_1, static_cast<Scale>(weight)};
+    return {*this, rule, weight, per_1, static_cast<Scale>(weight * factor_of(factor))};
   }
-  BALLAST_HD void write(std::size_t at, Scale out) const { scale[at] = out; }
+  [[nodiscard]] BALLAST_HD Scale* target(std::size_t) const { return scale; }
 };
 }  // namespace detail
 
@@ -60,11 +71,12 @@ struct weighted_units : fixed_sums {
 /// The result is that of `gpu::token_weights` and, for the products in double precision, `gpu::fixed_point_sums`; each byte is read once.
 ///
 /// @tparam On            the backend
-/// @tparam Number        `float` or `double`
+/// @tparam Number        `float`, `double`, `bfloat16` or `float16` (narrow_float.cuh)
 /// @tparam Label         an integer
 /// @tparam Offset        an integer
-/// @tparam Scale         `float` or `double`
+/// @tparam Scale         one of these
 /// @tparam FractionBits  bits after the binary point of the sums; 44 suits losses that are weighted
+/// @tparam Factor        as `Number`
 /// @param on         the backend
 /// @param temp       scratch memory, or null to get its size
 /// @param bytes      size of `temp` in bytes; set if `temp` is null
@@ -80,24 +92,28 @@ struct weighted_units : fixed_sums {
 /// @param total      one element: the weighted loss of the row. All-reduce its words to get the loss of the step
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, is below its predecessor, or is above `row` at the end;
 ///                   `~0` if there is none. The results are unspecified unless it is `~0`
+/// @param factor     one number in memory of the backend, such as the scale of a gradient scaler, that multiplies all gradients before
+///                   they are rounded to `Scale`, and no sum; or null
 /// @return the error, if any; `invalid_value` if `bytes` is too small
 /// @par Complexity
 /// O(row + sequences), for any lengths; reads each loss and label once and writes `sizeof(Scale)` bytes per token.
 /// @par Determinism
 /// Sums of integers, each product rounded once: the same words for every partition of the tokens.
-template <class On, std::floating_point Number, device_label Label, integer Offset, std::floating_point Scale, int FractionBits>
+template <class On, device_number Number, device_label Label, integer Offset, device_number Scale, int FractionBits,
+          device_number Factor = float>
 [[nodiscard]] typename On::error_type weighted_loss(On on, void* temp, std::size_t& bytes, Number const* losses, Label const* labels,
                                                     std::size_t row, Offset const* cu, std::size_t sequences, double const* weights,
                                                     label_options options, Scale* scale, fixed_point_sum<FractionBits>* sums,
-                                                    fixed_point_sum<FractionBits>* total, std::uint64_t* first_bad) {
-  detail::weighted_units<Number, Label, Scale> const term{
-      {reinterpret_cast<std::int64_t*>(sums)}, losses, labels, weights, scale, detail::label_rule(options),
+                                                    fixed_point_sum<FractionBits>* total, std::uint64_t* first_bad,
+                                                    Factor const* factor = nullptr) {
+  detail::weighted_units<Number, Label, Scale, Factor> const term{
+      {reinterpret_cast<std::int64_t*>(sums)}, losses, labels, weights, scale, factor, detail::label_rule(options),
       detail::units_per_1<FractionBits>};
   return detail::sum_row(on, temp, bytes, cu, sequences, row, term, sums, total, first_bad);
 }
 
 /// @brief The results of the fused pass over a row.
-/// @tparam On the backend @tparam Scale `float` or `double` @tparam FractionBits bits after the binary point of the sum
+/// @tparam On the backend @tparam Scale type of a gradient @tparam FractionBits bits after the binary point of the sum
 template <class On, class Scale = float, int FractionBits = 44>
 struct weighted_row {
   array<Scale, On> scale;               ///< derivative with respect to each token's loss, on the device
@@ -105,14 +121,14 @@ struct weighted_row {
 };
 
 /// @brief Returns the weighted loss and the weights, as the overload with `temp` writes them; allocates and waits.
-/// @tparam Scale `float` or `double` @tparam FractionBits bits after the binary point of the sum
+/// @tparam Scale type of a gradient @tparam FractionBits bits after the binary point of the sum
 /// @param on the backend @param losses one per token of the row @param labels one per token of the row @param row number of its tokens
 /// @param cu cumulative lengths @param sequences number of sequences @param weights one per sequence @param options the ignored label and
 /// the shift
 /// @return the weight of each token, and the loss
 /// @throws invalid_input as the host twins, with the same message
 /// @throws gpu_error if the backend reports an error
-template <class Scale = float, int FractionBits = 44, class On, std::floating_point Number, device_label Label, integer Offset>
+template <class Scale = float, int FractionBits = 44, class On, device_number Number, device_label Label, integer Offset>
 [[nodiscard]] weighted_row<On, Scale, FractionBits> weighted_loss(On on, Number const* losses, Label const* labels, std::size_t row,
                                                                   Offset const* cu, std::size_t sequences, double const* weights,
                                                                   label_options options = {}) {

@@ -4,6 +4,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/search.cuh>
+#include <ballast/gpu/core/wide.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +18,6 @@ namespace ballast::inline v0_2::gpu::detail {
 inline constexpr unsigned tile_lanes = 256;
 inline constexpr unsigned tile_share = 8;  // number of places per lane
 inline constexpr unsigned tile_size = tile_lanes * tile_share;
-inline constexpr unsigned tile_ahead =
-    4;  // number of places that a lane reads before it works on the first, to keep enough reads in flight
 
 [[nodiscard]] BALLAST_HD constexpr std::size_t tiles_in(std::size_t length) { return divide_up(length, std::size_t{tile_size}); }
 
@@ -51,191 +50,354 @@ struct tile_ends {
   std::size_t first, last;
 };
 
-// The tile of a block: `size` places of a row from `first` on.
+// Words of memory for the first segment of each tile, and of what follows the last one of a row.
+[[nodiscard]] BALLAST_HD constexpr std::size_t tile_starts_in(std::size_t length) { return length == 0 ? 0 : tiles_in(length) + 1; }
+
+// Writes one of these words.
+template <class Rows>
+struct find_tile {
+  Rows rows;
+  std::size_t length;
+  std::uint64_t* starts;
+  BALLAST_HD void operator()(std::size_t i) const {
+    auto const each = tile_starts_in(length), row = i / each, at = i % each * tile_size;
+    auto const bounds = rows(row);
+    starts[i] = segment_at(bounds, 0, bounds.count, at < length ? at : length - 1);
+  }
+};
+
+// The ends of a tile from these words, and without them.
+struct found_ends {
+  std::uint64_t const* starts;
+  template <class Block, class Tile>
+  [[nodiscard]] BALLAST_HD tile_ends operator()(Block&, Tile const& tile) const {
+    auto const own = tile.number + tile.row;  // a row has a word more than tiles
+    return {static_cast<std::size_t>(starts[own]), static_cast<std::size_t>(starts[own + 1])};
+  }
+};
+struct searched_ends {
+  template <class Block, class Tile>
+  [[nodiscard]] BALLAST_HD tile_ends operator()(Block& block, Tile const& tile) const {
+    auto const& bounds = tile.bounds;
+    auto const from = segment_at(block, bounds, 0, bounds.count, tile.first, false);
+    return {from, segment_at(block, bounds, from, bounds.count, tile.first + tile.size - 1, true)};
+  }
+};
+
+// Where a lane is in its tile.
+struct tile_cursor {
+  row_place place;
+  unsigned end = 0;     // end of the segment in the tile
+  unsigned passed = 0;  // number of segments of the tile before it
+};
+
+// The tile of a block: `size` places of a row from `first` on. Where the second and later segments begin in it is read once, and kept in
+// shared memory; if that many do not fit, most of them are empty, and they are searched where they are.
 template <class Bounds>
 struct row_tile {
   Bounds bounds;
-  std::size_t row, first, length;
+  std::size_t number, row, first, length;
   unsigned size;
+  std::uint16_t* begins;
+  tile_ends ends{};
+  std::uint64_t begin = 0, end = 0;  // of the first and the last segment
 
+  [[nodiscard]] BALLAST_HD std::size_t later() const { return ends.last - ends.first; }  // number of segments after the first one
+  [[nodiscard]] BALLAST_HD bool keeps() const { return later() <= tile_size; }
+  [[nodiscard]] BALLAST_HD unsigned in_tile(std::uint64_t at) const {
+    return at <= first ? 0 : at - first < size ? static_cast<unsigned>(at - first) : size;
+  }
+  // Where the segment after `passed` others begins.
+  [[nodiscard]] BALLAST_HD unsigned begin_of(std::size_t passed) const {
+    return passed == 0 ? 0 : keeps() ? begins[passed - 1] : in_tile(bounds(ends.first + passed));
+  }
   template <class Block>
-  [[nodiscard]] BALLAST_HD tile_ends ends(Block& block) const {
-    auto const from = segment_at(block, bounds, 0, bounds.count, first, false);
-    return {from, segment_at(block, bounds, from, bounds.count, first + size - 1, true)};
+  BALLAST_HD void open(Block& block, tile_ends found) {
+    ends = {found.first, found.last < found.first ? found.first : found.last};  // that is, if bounds decrease
+    begin = bounds(ends.first);
+    end = ends.last < bounds.count ? bounds(ends.last + 1) : length;
+    if (later() == 0 || !keeps()) return;
+    block.each([&](unsigned lane) {
+      for (auto i = lane; i < static_cast<unsigned>(later()); i += tile_lanes)
+        begins[i] = static_cast<std::uint16_t>(in_tile(bounds(ends.first + 1 + i)));
+    });
   }
-  // Turns to the segment of place.at, which is not before place.segment. @return its end in the tile
-  BALLAST_HD unsigned enter(row_place& place, tile_ends const& ends) const {
-    place.segment = segment_at(bounds, place.segment, ends.last, place.at);
-    place.begin = bounds(place.segment);
-    place.inside = place.segment < bounds.count;
-    place.end = place.inside ? bounds(place.segment + 1) : length;
-    return place.end > first + size ? size : static_cast<unsigned>(place.end - first);
-  }
-  // Calls visitor(place, input) for every place of a lane; neighbouring lanes have neighbouring places.
-  template <class Visit>
-  BALLAST_HD void visit(unsigned lane, tile_ends const& ends, Visit const& visitor) const {
-    row_place place{.row = row, .segment = ends.first};
-    unsigned end = 0;  // end of the segment in the tile
-    for (auto start = lane; start < size; start += tile_ahead * tile_lanes) {
-      decltype(visitor.read(place)) input[tile_ahead]{};
-      for (unsigned k = 0; k < tile_ahead; ++k) {
-        place.at = first + start + k * tile_lanes;
-        if (start + k * tile_lanes < size) input[k] = visitor.read(place);
+  // Turns to the segment of a place, which is not before that of the cursor.
+  BALLAST_HD void enter(tile_cursor& at, unsigned offset) const {
+    auto& place = at.place;
+    place.at = first + offset;
+    if (keeps()) {
+      auto const all = static_cast<unsigned>(later());
+      for (auto high = all; at.passed < high;) {
+        auto const middle = (at.passed + high) / 2;
+        if (begins[middle] > offset)
+          high = middle;
+        else
+          at.passed = middle + 1;
       }
-      for (unsigned k = 0; k < tile_ahead; ++k) {
-        auto const offset = start + k * tile_lanes;
-        if (offset >= size) return;
-        place.at = first + offset;
-        if (offset >= end) end = enter(place, ends);
-        visitor(place, input[k]);
-      }
+      place.segment = ends.first + at.passed;
+      place.begin = at.passed == 0 ? begin : first + begins[at.passed - 1];
+      at.end = at.passed == all ? size : begins[at.passed];
+      place.end = at.passed == all ? end : first + at.end;
+    } else {
+      place.segment = segment_at(bounds, place.segment, ends.last, place.at);
+      place.begin = bounds(place.segment);
+      place.end = place.segment < bounds.count ? bounds(place.segment + 1) : length;
+      at.end = in_tile(place.end);
     }
+    place.inside = place.segment < bounds.count;
+  }
+  [[nodiscard]] BALLAST_HD tile_cursor enter(unsigned offset) const {
+    tile_cursor at{.place = {.row = row, .segment = ends.first}};
+    enter(at, offset);
+    return at;
   }
 };
 
-template <class Rows>
-[[nodiscard]] BALLAST_HD auto tile_of(Rows const& rows, std::size_t length, std::size_t block) {
+// The tile of block b.
+template <class Rows, class Block, class Ends>
+[[nodiscard]] BALLAST_HD auto open_tile(Block& block, Rows const& rows, std::size_t length, std::size_t b, Ends const& ends,
+                                        std::uint16_t* begins) {
   auto const tiles = tiles_in(length);
-  auto const row = block / tiles, first = block % tiles * tile_size;
-  return row_tile<decltype(rows(row))>{rows(row), row, first, length,
-                                       length - first < tile_size ? static_cast<unsigned>(length - first) : tile_size};
+  std::size_t row = 0;
+  if (b >= tiles) row = (b | tiles) >> 32 == 0 ? static_cast<std::uint32_t>(b) / static_cast<std::uint32_t>(tiles) : b / tiles;
+  auto const first = (b - row * tiles) * tile_size;
+  row_tile<decltype(rows(row))> tile{
+      rows(row), b, row, first, length, length - first < tile_size ? static_cast<unsigned>(length - first) : tile_size, begins};
+  tile.open(block, ends(block, tile));
+  return tile;
 }
 
-// The block of visit_rows.
-template <class Rows, class Visit>
-struct visit_tile {
-  static constexpr unsigned most_lanes = tile_lanes;
-  Rows rows;
-  std::size_t length;
-  Visit visitor;
-  template <class Block>
-  BALLAST_HD void operator()(Block& block, std::size_t b) const {
-    auto const tile = tile_of(rows, length, b);
-    auto const ends = tile.ends(block);
-    block.each([&](unsigned lane) { tile.visit(lane, ends, visitor); });
-  }
-};
-
-// What is written at a place beside the sums, if anything.
+// What is written at a place, if anything.
 struct no_output {};
-template <class Term>
+template <class Visit>
 struct output_of {
   using type = no_output;
 };
-template <class Term>
-  requires requires { typename Term::output; }
-struct output_of<Term> {
-  using type = typename Term::output;
+template <class Visit>
+  requires requires { typename Visit::output; }
+struct output_of<Visit> {
+  using type = typename Visit::output;
 };
+template <class Visit>
+inline constexpr bool writes = !std::is_same_v<typename output_of<Visit>::type, no_output>;
+template <class Visit>
+using input_of = decltype(std::declval<Visit const&>().read(row_place{}));
 
 // What is called for the places of a segment.
-template <class Term>
-[[nodiscard]] BALLAST_HD auto work_in(Term const& term, row_place const& segment) {
-  if constexpr (requires { typename Term::output; })
-    return term.in(segment);
+template <class Visit>
+struct plain_work {
+  Visit const* visitor;
+  template <class Input>
+  BALLAST_HD auto operator()(row_place const& place, Input const& input, no_output&) const {
+    return (*visitor)(place, input);
+  }
+};
+template <class Visit>
+[[nodiscard]] BALLAST_HD auto work_in(Visit const& visitor, row_place const& segment) {
+  if constexpr (requires { visitor.in(segment); })
+    return visitor.in(segment);
   else
-    return [&term](row_place const& place, auto const& read, no_output&) { return term(place, read); };
+    return plain_work<Visit>{&visitor};
 }
 
-// The block of sum_segments. Neighbouring lanes read neighbouring places into shared memory, and write there what goes out; in between each
-// lane works on consecutive places, so that it looks for a segment once. Summands, of at most 2^55, stay in shared memory. The difference
-// of their prefix sums at the ends of a segment is its sum, so a tile with one segment takes as much work as one with a thousand.
-template <class Rows, class Term>
+// Whether the arrays of a row can be read and written 16 bytes at a time.
+template <class Visit>
+[[nodiscard]] BALLAST_HD bool wide_row(Visit const& visitor, std::size_t row) {
+  auto wide = true;
+  if constexpr (requires { visitor.wide(row); }) wide = visitor.wide(row);
+  if constexpr (writes<Visit>) wide = wide && is_wide(visitor.target(row));
+  return wide;
+}
+
+// A lane takes four places of a tile in a turn, N neighbours together; neighbouring lanes take the next ones.
+inline constexpr unsigned turn_share = 4;
+
+// Calls f(0) … f(3). Not a loop: what the numbers index stays in registers.
+template <class F>
+BALLAST_HD void in_turn(F const& f) {
+  f(0U);
+  f(1U);
+  f(2U);
+  f(3U);
+}
+
+// Does a turn of a lane: step(offset, input, output) for each place, and turned(k, offset) whenever place k is the
+// first of a lane in another segment. Where all four are in the segment of the cursor they are read
+// together, and written together; elsewhere one after the other, with the cursor in the right segment.
+template <unsigned N, class Bounds, class Visit, class Turned, class Step>
+BALLAST_HD void take_turn(row_tile<Bounds> const& tile, Visit const& visitor, unsigned turn, unsigned lane, bool wide, tile_cursor& at,
+                          Turned const& turned, Step const& step) {
+  using output = typename output_of<Visit>::type;
+  auto const offset_of = [&](unsigned k) { return ((turn * (turn_share / N) + k / N) * tile_lanes + lane) * N + k % N; };
+  auto const read = [&](unsigned offset) { return visitor.read({.row = tile.row, .at = tile.first + offset}); };
+  if (offset_of(turn_share - 1) < at.end) {
+    input_of<Visit> in[turn_share];
+    output out[turn_share];
+    auto together = false;
+    if constexpr (requires { visitor.template read<N>(row_place{}, in); })
+      if (together = N > 1 && wide; together)
+        for (unsigned k = 0; k < turn_share; k += N) visitor.template read<N>({.row = tile.row, .at = tile.first + offset_of(k)}, in + k);
+    if (!together) in_turn([&](unsigned k) { in[k] = read(offset_of(k)); });
+    in_turn([&](unsigned k) { step(offset_of(k), in[k], out[k]); });
+    if constexpr (writes<Visit>) {
+      auto* const target = visitor.target(tile.row) + tile.first;
+      if (N > 1 && wide)
+        for (unsigned k = 0; k < turn_share; k += N) store<N>(target + offset_of(k), out + k);
+      else
+        in_turn([&](unsigned k) { target[offset_of(k)] = out[k]; });
+    }
+    return;
+  }
+  for (unsigned k = 0; k < turn_share; ++k) {
+    auto const offset = offset_of(k);
+    if (offset >= at.end) {
+      if (offset >= tile.size) return;
+      tile.enter(at, offset);
+      turned(k, offset);
+    }
+    output out;
+    step(offset, read(offset), out);
+    if constexpr (writes<Visit>) visitor.target(tile.row)[tile.first + offset] = out;
+  }
+}
+
+// The block of visit_rows.
+template <class Rows, class Visit, class Ends>
+struct visit_tile {
+  static constexpr unsigned most_lanes = tile_lanes;
+  using output = typename output_of<Visit>::type;
+  static constexpr unsigned width = !writes<Visit> ? 1 : sizeof(output) > 4 ? 2 : 4;
+  using storage = std::uint16_t[tile_size];
+  Rows rows;
+  std::size_t length;
+  Visit visitor;
+  Ends ends;
+
+  template <unsigned N, class Bounds>
+  BALLAST_HD void visit(row_tile<Bounds> const& tile, unsigned lane) const {
+    if (lane * N >= tile.size) return;
+    auto at = tile.enter(lane * N);
+    auto work = work_in(visitor, at.place);
+    for (unsigned turn = 0; turn < tile_share / turn_share; ++turn)
+      take_turn<N>(
+          tile, visitor, turn, lane, true, at, [&](unsigned, unsigned) { work = work_in(visitor, at.place); },
+          [&](unsigned offset, input_of<Visit> const& in, output& out) {
+            at.place.at = tile.first + offset;
+            work(at.place, in, out);
+          });
+  }
+  template <class Block>
+  BALLAST_HD void operator()(Block& block, std::size_t b) const {
+    auto const tile = open_tile(block, rows, length, b, ends, *block.template shared<storage>());
+    if (width > 1 && wide_row(visitor, tile.row))
+      block.each([&](unsigned lane) { visit<width>(tile, lane); });
+    else
+      block.each([&](unsigned lane) { visit<1>(tile, lane); });
+  }
+};
+
+// The block of sum_segments. A lane works on four neighbouring places at a time, a chunk, and keeps their sum. The difference of the sums
+// before the ends of a segment is its own, so a tile with one segment takes as much work as one with a thousand.
+template <class Rows, class Term, class Ends>
 struct sum_tile {
   static constexpr unsigned most_lanes = tile_lanes;
-  using input = decltype(std::declval<Term const&>().read(row_place{}));
   using output = typename output_of<Term>::type;
-  static constexpr bool writes = !std::is_same_v<output, no_output>;
-  static constexpr unsigned bundle = 16;                      // number of lanes whose sums one lane adds up
-  static constexpr unsigned places = tile_size + tile_lanes;  // one is left free after those of a lane, which avoids bank conflicts
-  union place_value {
-    input read;
-    std::int64_t units;
-  };
+  static constexpr unsigned width = turn_share;
+  static constexpr unsigned chunks = tile_size / width;
+  static constexpr unsigned bundle = 16;  // number of chunks whose sums one lane adds up: 64 summands of at most 2^55 fit in a word
+  static constexpr unsigned bundles = chunks / bundle;
   struct storage {
-    two_words of_lanes[tile_lanes];             // prefix sum up to and including a lane, within its bundle
-    two_words of_bundles[tile_lanes / bundle];  // prefix sum before a bundle
-    place_value values[places];
-    output out[writes ? places : 1];
+    two_words of_bundles[bundles];             // sum before a bundle
+    std::int64_t of_chunks[chunks + bundles];  // sum up to and including a chunk, within its bundle; gaps avoid bank conflicts
+    std::int64_t in_chunk[tile_size];          // sum before a place within its chunk, where a segment begins inside a chunk
+    std::uint16_t begins[tile_size];
   };
   Rows rows;
   std::size_t length;
   Term term;
+  Ends ends;
 
-  [[nodiscard]] static BALLAST_HD unsigned slot(unsigned i) { return i + i / tile_share; }
+  [[nodiscard]] static BALLAST_HD unsigned slot(unsigned chunk) { return chunk + chunk / bundle; }
 
-  [[nodiscard]] static BALLAST_HD two_words before(storage const& kept, unsigned count) {
-    auto const lanes = count / tile_share;
+  // The sum before a place, which is the end of the tile or the begin of a segment.
+  [[nodiscard]] static BALLAST_HD two_words before(storage const& kept, unsigned place, unsigned size) {
+    auto const whole = place == size ? divide_up(size, width) : place / width;
     two_words sum;
-    if (lanes != 0) {
-      sum = kept.of_bundles[(lanes - 1) / bundle];
-      sum.add(kept.of_lanes[lanes - 1]);
+    if (whole != 0) {
+      sum = kept.of_bundles[(whole - 1) / bundle];
+      sum.add(kept.of_chunks[slot(whole - 1)]);
     }
-    std::int64_t rest = 0;
-    for (auto i = lanes * tile_share; i < count; ++i) rest += kept.values[slot(i)].units;
-    sum.add(rest);
+    if (whole * width < place) sum.add(kept.in_chunk[place]);
     return sum;
+  }
+
+  template <class Bounds>
+  BALLAST_HD void add_up(row_tile<Bounds> const& tile, storage& kept, bool wide, unsigned lane) const {
+    auto at = tile.enter(lane * width < tile.size ? lane * width : tile.size - 1);
+    auto work = work_in(term, at.place);
+    for (unsigned turn = 0; turn < tile_share / width; ++turn) {
+      std::int64_t sum = 0;
+      take_turn<width>(
+          tile, term, turn, lane, wide, at,
+          [&](unsigned k, unsigned offset) {
+            work = work_in(term, at.place);
+            if (k != 0) kept.in_chunk[offset] = sum;
+          },
+          [&](unsigned offset, input_of<Term> const& in, output& out) {
+            at.place.at = tile.first + offset;
+            sum += work(at.place, in, out);
+          });
+      kept.of_chunks[slot(turn * tile_lanes + lane)] = sum;
+    }
   }
 
   template <class Block>
   BALLAST_HD void operator()(Block& block, std::size_t b) const {
-    auto const tile = tile_of(rows, length, b);
     auto& kept = *block.template shared<storage>();
-    auto const ends = tile.ends(block);
+    auto const tile = open_tile(block, rows, length, b, ends, kept.begins);
+    auto const wide = wide_row(term, tile.row);
+    block.each([&](unsigned lane) { add_up(tile, kept, wide, lane); });
     block.each([&](unsigned lane) {
-      input read[tile_share]{};
-      for (unsigned k = 0; k < tile_share; ++k)
-        if (auto const offset = lane + k * tile_lanes; offset < tile.size)
-          read[k] = term.read({.row = tile.row, .at = tile.first + offset});
-      for (unsigned k = 0; k < tile_share; ++k) kept.values[slot(lane + k * tile_lanes)].read = read[k];
+      if (lane >= bundles) return;
+      for (auto i = lane * bundle + 1; i < (lane + 1) * bundle; ++i) kept.of_chunks[slot(i)] += kept.of_chunks[slot(i - 1)];
     });
     block.each([&](unsigned lane) {
-      row_place place{.row = tile.row, .segment = ends.first};
-      auto const last = (lane + 1) * tile_share;
-      auto const stop = last < tile.size ? last : tile.size;
-      std::int64_t sum = 0;
-      for (auto offset = lane * tile_share; offset < stop;) {
-        place.at = tile.first + offset;
-        auto const end = tile.enter(place, ends);
-        auto const work = work_in(term, place);
-        auto const next = end < stop ? end : stop;
-        do {
-          auto const here = slot(offset);
-          auto const read = kept.values[here].read;
-          place.at = tile.first + offset;
-          auto const units = work(place, read, kept.out[writes ? here : 0]);
-          kept.values[here].units = units;
-          sum += units;
-        } while (++offset < next);
-      }
-      kept.of_lanes[lane] = {};
-      kept.of_lanes[lane].add(sum);
-    });
-    block.each([&](unsigned lane) {
-      if constexpr (writes)
-        for (auto offset = lane; offset < tile.size; offset += tile_lanes) term.write(tile.first + offset, kept.out[slot(offset)]);
-      if (lane >= tile_lanes / bundle) return;
-      for (auto i = lane * bundle + 1; i < (lane + 1) * bundle; ++i) kept.of_lanes[i].add(kept.of_lanes[i - 1]);
-    });
-    block.each([&](unsigned lane) {
-      if (lane != 0) return;
+      if (lane >= bundles) return;
       two_words sum;
-      for (unsigned g = 0; g < tile_lanes / bundle; ++g) {
-        kept.of_bundles[g] = sum;
-        sum.add(kept.of_lanes[(g + 1) * bundle - 1]);
-      }
+      for (unsigned g = 0; g < lane; ++g) sum.add(kept.of_chunks[slot((g + 1) * bundle - 1)]);
+      kept.of_bundles[lane] = sum;
     });
     block.each([&](unsigned lane) {
-      for (auto segment = ends.first + lane; segment <= ends.last && segment < tile.bounds.count; segment += tile_lanes) {
-        auto const begin = tile.bounds(segment), end = tile.bounds(segment + 1), last = std::uint64_t{tile.first + tile.size};
-        auto const from = begin > tile.first ? begin : tile.first, to = end < last ? end : last;
+      for (std::size_t i = lane; i <= tile.later() && tile.ends.first + i < tile.bounds.count; i += tile_lanes) {
+        auto const from = tile.begin_of(i), to = i == tile.later() ? tile.size : tile.begin_of(i + 1);
         if (from >= to) continue;
-        auto sum = before(kept, static_cast<unsigned>(to - tile.first));
-        auto const less = before(kept, static_cast<unsigned>(from - tile.first));
+        auto sum = before(kept, to, tile.size);
+        auto const less = before(kept, from, tile.size);
         sum.high -= less.high;
         sum.low -= less.low;  // negative if the shift has to borrow
-        term.emit(segment, two_words{sum.high + (sum.low >> 32), sum.low & 0xffffffff});
+        term.emit(tile.ends.first + i, two_words{sum.high + (sum.low >> 32), sum.low & 0xffffffff});
       }
+    });
+  }
+};
+
+inline constexpr std::size_t few_items = 4096;  // so many are done by one block, as a node fewer takes longer than they do
+
+// Initialises `first_bad`, and calls f for all indices.
+template <class F>
+struct check_block {
+  static constexpr unsigned most_lanes = 1024;
+  F f;
+  std::size_t count;
+  std::uint64_t* first_bad;
+  template <class Block>
+  BALLAST_HD void operator()(Block& block, std::size_t) const {
+    block.each([&](unsigned lane) {
+      if (lane == 0) *first_bad = none_bad;
+    });
+    block.each([&](unsigned lane) {
+      for (std::size_t i = lane; i < count; i += block.lanes()) f(i);
     });
   }
 };

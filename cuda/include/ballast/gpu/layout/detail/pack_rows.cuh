@@ -7,6 +7,7 @@
 #include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -64,27 +65,43 @@ struct check_entries {
   Offset const* padded;
   std::uint64_t most;
   std::uint64_t* first_bad;
-  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    auto const at = place.at;
-    auto const begins = at == place.begin;
+  BALLAST_HD void operator()(std::size_t at, std::uint64_t begin, std::uint64_t end) const {
+    auto const begins = at == 0 || at == begin;
     auto good = begins ? cu[at] == 0 && padded[at] == 0
                        : cu[at - 1] <= cu[at] && padded[at - 1] <= padded[at] && cu[at] - cu[at - 1] <= padded[at] - padded[at - 1];
-    if (at + 1 == place.end && static_cast<std::uint64_t>(padded[at]) > most) good = false;
+    if (at + 1 == end && static_cast<std::uint64_t>(padded[at]) > most) good = false;
     if (!good) atomic_min(*first_bad, at);
   }
 };
 
-// Initialises `first_bad` and queues the checks of rows whose places are numbered with T.
+// What comes before the pass over rows: the checks, and the first sequence of each tile.
+template <class Offset>
+struct open_packs {
+  entry_bounds entries;
+  std::size_t all;  // number of entries
+  check_packs packs;
+  check_entries<Offset> check;
+  std::size_t tiles;
+  find_tile<pack_rows<Offset>> find;
+  BALLAST_HD void operator()(std::size_t i) const {
+    if (i <= entries.count) packs(i);
+    if (i < all && entries.count != 0) {
+      auto const pack = segment_at(entries, 0, entries.count - 1, i);
+      check(i, entries(pack), entries(pack + 1));
+    }
+    if (i < tiles) find(i);
+  }
+};
+
+// Initialises `first_bad` and queues the checks of rows whose places are numbered with T; `starts` gets the tiles of the rows.
 template <class T, class On, class Offset>
 [[nodiscard]] typename On::error_type check_rows(On on, Offset const* cu, Offset const* padded, entry_bounds entries, std::size_t row,
-                                                 std::uint64_t* first_bad) {
-  using error_type = typename On::error_type;
-  auto const all = entries.members + entries.count;
-  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
-  if (auto const error = on.for_each(entries.count + 1, check_packs{entries, all, first_bad}); error != error_type{}) return error;
-  return visit_rows(on, same_bounds<entry_bounds>{entries}, 1, all,
-                    check_entries<Offset>{cu, padded, row < largest<T> ? row : largest<T>, first_bad});
+                                                 std::uint64_t* starts, std::uint64_t* first_bad) {
+  auto const all = entries.members + entries.count, tiles = tile_words(entries.count, row);
+  auto const find = find_tiles(pack_rows<Offset>{padded, entries}, row, starts);
+  auto const most = row < largest<T> ? row : largest<T>;
+  return check_each(on, (std::max)({entries.count + 1, all, tiles}), first_bad,
+                    open_packs<Offset>{entries, all, {entries, all, first_bad}, {cu, padded, most, first_bad}, tiles, find});
 }
 
 // If `bad` has an index, calls body(entries of the bad pack in each array) on the host, which throws with the message of the host twin.

@@ -80,6 +80,31 @@ struct close_sums {
   }
 };
 
+// The same by one block: carries the sums of a few sequences, and adds them up.
+struct close_few {
+  static constexpr unsigned most_lanes = 1024;
+  std::int64_t* words;
+  std::size_t sequences;
+  std::int64_t* total;
+  template <class Block>
+  BALLAST_HD void operator()(Block& block, std::size_t) const {
+    block.each([&](unsigned lane) {
+      for (std::size_t i = lane; i < sequences; i += block.lanes()) close_sums{words, sequences, nullptr, nullptr}(i);
+    });
+    fixed_words all;
+    for (unsigned k = 0; k < 4; ++k)
+      all.word[k] = static_cast<std::int64_t>(block.total([&](unsigned lane) {
+        std::uint64_t sum = 0;
+        for (std::size_t i = lane; i < sequences; i += block.lanes()) sum += static_cast<std::uint64_t>(words[4 * i + k]);
+        return sum;
+      }));
+    all = add_fixed_words{}(all, {});
+    block.each([&](unsigned lane) {
+      for (unsigned k = 0; k < 4 && lane == 0; ++k) total[k] = all.word[k];
+    });
+  }
+};
+
 // Queues a pass over a row: term(place, term.read(place)) gives units, which are summed for each sequence and for the row.
 template <int FractionBits, class On, class Offset, class Term>
 [[nodiscard]] typename On::error_type sum_row(On on, void* temp, std::size_t& bytes, Offset const* cu, std::size_t sequences,
@@ -90,15 +115,18 @@ template <int FractionBits, class On, class Offset, class Term>
   auto* const words = reinterpret_cast<std::int64_t*>(sums);
   workspace cut(temp);
   auto* const all = cut.take<fixed_words>(1);
+  auto* const starts = cut.take<std::uint64_t>(tile_words(1, row));
   auto const reduce = [&](void* room, std::size_t& need) {
     return on.reduce(room, need, mapped(read_fixed_words{words}), all, sequences, fixed_words{}, add_fixed_words{});
   };
   auto room = cut.finish<On>(bytes, reduce);
   if (room.ends) return room.error;
-  if (auto const error = open_row(on, cu, sequences, row, words, 4, first_bad); error != error_type{}) return error;
-  if (auto const error = sum_segments(on, offset_bounds<Offset>{cu, sequences}, row, term); error != error_type{}) return error;
+  if (auto const error = open_row(on, cu, sequences, row, words, 4, starts, first_bad); error != error_type{}) return error;
+  if (auto const error = sum_segments(on, offset_bounds<Offset>{cu, sequences}, row, starts, term); error != error_type{}) return error;
+  auto* const sum = reinterpret_cast<std::int64_t*>(total);
+  if (sequences <= few_items) return on.blocks(1, close_few::most_lanes, 0, close_few{words, sequences, sum});
   if (auto const error = reduce(room.memory, room.bytes); error != error_type{}) return error;
-  return on.for_each(sequences + 1, close_sums{words, sequences, all, reinterpret_cast<std::int64_t*>(total)});
+  return on.for_each(sequences + 1, close_sums{words, sequences, all, sum});
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail
