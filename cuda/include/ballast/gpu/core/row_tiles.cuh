@@ -22,7 +22,7 @@
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Number of 64-bit words that `find_tile` writes. @param count number of rows @param length places of each row @return the number
+/// @brief Number of 64-bit words that `find_tiles` writes. @param count number of rows @param length places of each row @return the number
 [[nodiscard]] constexpr std::size_t tile_words(std::size_t count, std::size_t length) { return count * detail::tile_starts_in(length); }
 
 /// @brief The functor that writes the first segment of tile i; call it for each i below `tile_words`, beside checks of the bounds.

@@ -19,14 +19,14 @@ struct alignas((N * sizeof(T) < 16 ? N * sizeof(T) : 16)) wide_part {
   T of[count];
 };
 #if defined(__CUDACC__)
-// The words of a part: nvcc writes a structure element by element, but a word at once.
+// The words of a part. nvcc may write a structure element by element, and so uint4, but not by its intrinsic.
 template <std::size_t Bytes>
 struct wide_word {
-  using type = std::uint16_t;
+  using type = unsigned short;
 };
 template <>
 struct wide_word<4> {
-  using type = std::uint32_t;
+  using type = unsigned int;
 };
 template <>
 struct wide_word<8> {
@@ -64,7 +64,7 @@ BALLAST_HD void store(T* to, T const* from) {
     for (unsigned k = 0; k < part::count; ++k) written.of[k] = from[i + k];
 #if defined(__CUDA_ARCH__)
     using word = typename detail::wide_word<sizeof(part)>::type;
-    *reinterpret_cast<word*>(to + i) = __builtin_bit_cast(word, written);
+    __stwb(reinterpret_cast<word*>(to + i), __builtin_bit_cast(word, written));
 #else
     *reinterpret_cast<part*>(to + i) = written;
 #endif

@@ -222,9 +222,8 @@ BALLAST_HD void in_turn(F const& f) {
   f(3U);
 }
 
-// Does a turn of a lane: step(offset, input, output) for each place, and turned(k, offset) whenever place k is the
-// first of a lane in another segment. Where all four are in the segment of the cursor they are read
-// together, and written together; elsewhere one after the other, with the cursor in the right segment.
+// Does a turn of a lane: step(offset, input, output) for each place, and turned(k, offset) before place k if it is in another segment than
+// the place before. If all four are in the segment of the cursor, they are read and written together, otherwise one after the other.
 template <unsigned N, class Bounds, class Visit, class Turned, class Step>
 BALLAST_HD void take_turn(row_tile<Bounds> const& tile, Visit const& visitor, unsigned turn, unsigned lane, bool wide, tile_cursor& at,
                           Turned const& turned, Step const& step) {
@@ -249,6 +248,9 @@ BALLAST_HD void take_turn(row_tile<Bounds> const& tile, Visit const& visitor, un
     }
     return;
   }
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1  // or four copies take twice the registers
+#endif
   for (unsigned k = 0; k < turn_share; ++k) {
     auto const offset = offset_of(k);
     if (offset >= at.end) {
@@ -279,6 +281,9 @@ struct visit_tile {
     if (lane * N >= tile.size) return;
     auto at = tile.enter(lane * N);
     auto work = work_in(visitor, at.place);
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
     for (unsigned turn = 0; turn < tile_share / turn_share; ++turn)
       take_turn<N>(
           tile, visitor, turn, lane, true, at, [&](unsigned, unsigned) { work = work_in(visitor, at.place); },
@@ -336,6 +341,9 @@ struct sum_tile {
   BALLAST_HD void add_up(row_tile<Bounds> const& tile, storage& kept, bool wide, unsigned lane) const {
     auto at = tile.enter(lane * width < tile.size ? lane * width : tile.size - 1);
     auto work = work_in(term, at.place);
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
     for (unsigned turn = 0; turn < tile_share / width; ++turn) {
       std::int64_t sum = 0;
       take_turn<width>(
@@ -382,7 +390,7 @@ struct sum_tile {
   }
 };
 
-inline constexpr std::size_t few_items = 4096;  // so many are done by one block, as a node fewer takes longer than they do
+inline constexpr std::size_t few_items = 4096;  // so many are done by one block: another node would take longer
 
 // Initialises `first_bad`, and calls f for all indices.
 template <class F>
