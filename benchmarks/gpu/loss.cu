@@ -3,10 +3,12 @@
 // moved once. Beside them, in the same run: the ceiling of a copy; the fused pass as one would write it in Thrust, whose sums are in double
 // precision; the host twins on one core.
 //
-// Arguments: tokens / mean length of a sequence. Labels have 64 bits, losses and gradients 32.
+// Arguments: tokens / mean length of a sequence. Labels have 64 bits, losses and gradients 32. Rows of a trainer's size are timed as CUDA
+// graphs.
 #include "timing.hpp"
 
 #include <ballast/core/random.hpp>
+#include <ballast/gpu/core/narrow_float.cuh>
 #include <ballast/gpu/layout/position_ids.cuh>
 #include <ballast/gpu/loss/fixed_point_sum.cuh>
 #include <ballast/gpu/loss/label_counts.cuh>
@@ -39,6 +41,12 @@ struct draw_tokens {
     labels[t] = bits % 4 == 0 ? -100 : static_cast<std::int64_t>(bits >> 47);
     losses[t] = static_cast<float>(bits >> 8 & 0xffffff) * 0x1p-21F;
   }
+};
+
+struct narrow_losses {
+  float const* losses;
+  gpu::bfloat16* out;
+  BALLAST_HD void operator()(std::size_t t) const { out[t] = gpu::bfloat16(losses[t]); }
 };
 
 // A row on the device: sequences of 1 … 2 * mean - 1 tokens.
@@ -83,12 +91,34 @@ void copy(bench_state& state) {  // as many bytes as the fused pass moves
     return [=, stream = memory.on.stream] { cudaMemcpyAsync(to, from, half, cudaMemcpyDeviceToDevice, stream); };
   });
 }
+// The call of a twin, twin(on, temp, bytes), on the stream or as a CUDA graph.
+template <bool Graph, class Twin>
+auto prepared(device_memory& memory, Twin const& twin) {
+  if constexpr (Graph)
+    return memory.graph_of(twin);
+  else
+    return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) { return twin(on, temp, bytes); });
+}
+template <bool Graph>
 void weighted_loss(bench_state& state) {
   on_row(state, 16, [](row_case const& row, device_memory& memory) {
     auto* const sums = memory.take<ballast::fixed_point_sum<44>>(row.sequences() + 1);
-    return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
+    return prepared<Graph>(memory, [=](gpu::on_stream on, void* temp, std::size_t& bytes) {
       auto const n = row.sequences();
       return gpu::weighted_loss(on, temp, bytes, row.losses, row.labels, row.tokens, row.cu, n, row.weights, {}, row.scale, sums, sums + n,
+                                row.bad);
+    });
+  });
+}
+// Losses and gradients of 16 bits.
+void weighted_loss_bf16(bench_state& state) {
+  on_row(state, 12, [](row_case const& row, device_memory& memory) {
+    auto* const sums = memory.take<ballast::fixed_point_sum<44>>(row.sequences() + 1);
+    auto *const losses = memory.take<gpu::bfloat16>(row.tokens), *const scale = memory.take<gpu::bfloat16>(row.tokens);
+    gpu::check(memory.on.for_each(row.tokens, narrow_losses{row.losses, losses}), "narrow_losses");
+    return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
+      auto const n = row.sequences();
+      return gpu::weighted_loss(on, temp, bytes, losses, row.labels, row.tokens, row.cu, n, row.weights, {}, scale, sums, sums + n,
                                 row.bad);
     });
   });
@@ -152,10 +182,11 @@ void label_counts(bench_state& state) {
     });
   });
 }
+template <bool Graph>
 void position_ids(bench_state& state) {
   on_row(state, 4, [](row_case const& row, device_memory& memory) {
     auto* const out = memory.take<std::int32_t>(row.tokens);
-    return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
+    return prepared<Graph>(memory, [=](gpu::on_stream on, void* temp, std::size_t& bytes) {
       return gpu::position_ids(on, temp, bytes, row.cu, nullptr, 1, row.sequences(), row.tokens, out, row.bad);
     });
   });
@@ -212,12 +243,16 @@ int main(int argc, char** argv) {
   program const p(argc, argv);
   std::vector<std::vector<std::int64_t>> const rows{{1'000'000, 100'000'000, 1'000'000'000}, {100, 1000, 30'000}};
   run(p, "copy", copy, {rows[0], {1}});
-  run(p, "weighted_loss", weighted_loss, rows);
+  run(p, "weighted_loss", weighted_loss<false>, rows);
+  run(p, "weighted_loss_bf16", weighted_loss_bf16, rows);
   run(p, "weighted_loss_thrust", weighted_loss_thrust, rows);
   run(p, "weighted_loss_host", weighted_loss_host, {{10'000'000}, {1000}});
   run(p, "fixed_point_sums", fixed_point_sums, rows);
   run(p, "token_weights", token_weights, rows);
   run(p, "label_counts", label_counts, rows);
-  run(p, "position_ids", position_ids, rows);
+  run(p, "position_ids", position_ids<false>, rows);
+  std::vector<std::vector<std::int64_t>> const trainers{{8'192, 32'768, 131'072}, {1000}};  // rows of one step, where launches are the time
+  run(p, "weighted_loss_graph", weighted_loss<true>, trainers);
+  run(p, "position_ids_graph", position_ids<true>, trainers);
   run(p, "totals_and_weights", totals_and_weights, {{1'000'000, 100'000'000}, {0, 30, 50, 100}});
 }

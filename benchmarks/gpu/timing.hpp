@@ -15,6 +15,7 @@
 #include <exception>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -26,6 +27,35 @@
 namespace ballast_bench {
 
 namespace gpu = ballast::gpu;
+
+/// A call that is captured once into a CUDA graph. As the first call of a kernel loads it, `call(on)` is made once before.
+class captured_graph {
+ public:
+  template <class Call>
+  explicit captured_graph(Call const& call) {
+    cudaStream_t own = nullptr;  // the default stream cannot be captured
+    cudaGraph_t graph = nullptr;
+    gpu::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    gpu::check(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    gpu::check(call(gpu::on_stream(own)), "call");
+    gpu::check(cudaStreamSynchronize(own), "cudaStreamSynchronize");
+    gpu::check(cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    auto const queued = call(gpu::on_stream(own));
+    gpu::check(cudaStreamEndCapture(own, &graph), "cudaStreamEndCapture");
+    gpu::check(queued, "call");
+    gpu::check(cudaGraphInstantiate(&ready_, graph, 0), "cudaGraphInstantiate");
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(own);
+  }
+  captured_graph(captured_graph&& other) noexcept : ready_(std::exchange(other.ready_, nullptr)) {}
+  ~captured_graph() {
+    if (ready_ != nullptr) cudaGraphExecDestroy(ready_);
+  }
+  void operator()() const { gpu::check(cudaGraphLaunch(ready_, nullptr), "cudaGraphLaunch"); }
+
+ private:
+  cudaGraphExec_t ready_ = nullptr;
+};
 
 /// Memory of the device for one case.
 class device_memory {
@@ -48,6 +78,14 @@ class device_memory {
     std::size_t bytes = 0;
     gpu::check(twin(nullptr, bytes), "size");
     return [twin, bytes, temp = take<std::byte>(bytes)]() mutable { gpu::check(twin(static_cast<void*>(temp), bytes), "call"); };
+  }
+  /// The same as a CUDA graph. The twin is called with its backend, too.
+  template <class Twin>
+  [[nodiscard]] captured_graph graph_of(Twin const& twin) {
+    std::size_t bytes = 0;
+    gpu::check(twin(on, nullptr, bytes), "size");
+    auto* const temp = take<std::byte>(bytes);
+    return captured_graph([&](gpu::on_stream stream) { return twin(stream, static_cast<void*>(temp), bytes); });
   }
 
  private:
