@@ -118,6 +118,9 @@ struct row_tile {
     end = ends.last < bounds.count ? bounds(ends.last + 1) : length;
     if (later() == 0 || !keeps()) return;
     block.each([&](unsigned lane) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
       for (auto i = lane; i < static_cast<unsigned>(later()); i += tile_lanes)
         begins[i] = static_cast<std::uint16_t>(in_tile(bounds(ends.first + 1 + i)));
     });
