@@ -82,6 +82,27 @@ void test_longest_processing_time(On on) {
       }
     }
   }
+  // batches about the size that a block sorts at once, alone and beside others, with ties
+  for (std::size_t const n : {4095U, 4096U, 4097U})
+    for (std::uint64_t const distinct : {1U, 3U, 100'000U}) {
+      ballast::splitmix64 draw(n + distinct);
+      std::vector<std::int64_t> costs(n + 8201);
+      for (auto& c : costs) c = static_cast<std::int64_t>(draw() % distinct);
+      expect_deal<std::uint32_t>(on, {costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(n)}, {0, n}, {.sets = 64});
+      expect_deal<std::uint32_t>(on, costs, {0, n, n + 1, n + 1, n + 8201}, {.sets = 65, .equal_counts = distinct == 3});
+    }
+  for (std::size_t const n : {255U, 256U, 257U, 511U, 512U, 513U, 1025U})  // smaller ones beside many that are still smaller
+    for (std::uint64_t const sets : {3U, 64U, 257U}) {
+      auto const costs = costs_of(ballast_test::lengths_of(0, n + 100, 64, n));
+      std::vector<std::uint64_t> offsets{0, n};
+      for (std::uint64_t i = 1; i <= 100; ++i) offsets.push_back(n + i);
+      expect_deal<std::uint64_t>(on, costs, offsets, {.sets = sets});
+      expect_deal<std::uint32_t>(on, costs, offsets, {.sets = sets, .max_items = 2, .misfit = aside});
+    }
+  for (std::uint64_t sets = 1; sets <= 65; ++sets) {
+    auto const costs = costs_of(ballast_test::lengths_of(static_cast<int>(sets % 3), 400, 300, sets));
+    expect_deal<std::uint32_t>(on, costs, {0, 70, 400}, {.sets = sets, .equal_counts = sets % 2 == 0});
+  }
   auto const costs = costs_of(ballast_test::lengths_of(0, 100'000, 131'072));
   std::vector<std::uint64_t> offsets;
   for (std::size_t b = 0; b <= 25; ++b) offsets.push_back(4000 * b);

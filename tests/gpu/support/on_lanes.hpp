@@ -129,6 +129,12 @@ class lane_block {
     team_.barrier();
   }
   template <class F>
+  void first_warp(F const& f) {
+    lane_block warp(team_, 32, fiber_);
+    f(warp);
+    team_.barrier();
+  }
+  template <class F>
   [[nodiscard]] auto least(F const& f) {
     return combine(f, [](auto a, auto b) { return (std::min)(a, b); });
   }

@@ -141,6 +141,11 @@ class pretended_block {
     for (auto const lane : order_) f(lane);
   }
   template <class F>
+  void first_warp(F const& f) {
+    pretended_block warp(32, memory_);
+    f(warp);
+  }
+  template <class F>
   [[nodiscard]] auto least(F const& f) {
     mix(order_);
     auto found = f(order_[0]);

@@ -9,16 +9,17 @@
 #include <ballast/gpu/balance/detail/deal_batch.cuh>
 #include <ballast/gpu/balance/result.cuh>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
 /// @file
-/// @brief Longest processing time first for thousands of global batches at once. Each block handles one batch; each lane keeps some sets.
+/// @brief Longest processing time first for thousands of global batches at once. Each block sorts and deals one batch; each lane keeps some
+/// sets.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -43,8 +44,9 @@ namespace ballast::inline v0_2::gpu {
 /// or
 ///         the workspace is too small
 /// @par Complexity
-/// Two radix sorts, which move 24 bytes an item in each of 8 passes by cost and 16 in each of at most 4 by batch; then one search over the
-/// sets for each item; batches run side by side. Scratch memory of 16 bytes an item, 24 with 64-bit indices, plus that of the sort.
+/// O(items log items + items sets / lanes) in a batch; batches run side by side. A batch of at most twice the mean items, and of 4096,
+/// is sorted in the shared memory of its block: 8 bytes are read and 4 written an item. A longer one is sorted in parts of this size, which
+/// the block merges in scratch memory, 8 bytes an item, 16 with 64-bit indices.
 /// @par Determinism
 /// A pure function of costs, batches and options.
 /// @par Source
@@ -57,39 +59,22 @@ template <index_type Index = std::uint32_t, class On>
   if (options.capacity != 0 || (options.max_items != 0 && options.misfit != misfit::set_aside)) return On::invalid_value;
   if (options.sets < 1 || options.sets > most_sets || in.batches >> 32 != 0 || in.items > (std::numeric_limits<Index>::max)())
     return On::invalid_value;
+  auto const sets = static_cast<std::uint32_t>(options.sets);
+  auto const mean = in.items / (std::max)(in.batches, std::uint64_t{1});
+  auto chunk = std::bit_ceil(static_cast<std::uint32_t>(std::clamp(2 * mean, detail::balance_least_chunk, detail::balance_most_chunk)));
+  while (chunk > detail::balance_least_chunk && detail::balance_shared_bytes(sets, chunk) > on.shared_memory()) chunk /= 2;
   workspace cut(temp);
-  auto const n = static_cast<std::size_t>(in.items);
-  auto* const sorted_costs = cut.take<std::uint64_t>(n);  // then the numbers of the batches
+  auto const n = in.items <= chunk ? std::size_t{0} : static_cast<std::size_t>(in.items);
   auto* const one = cut.take<Index>(n);
   auto* const other = cut.take<Index>(n);
-  auto* const batch = reinterpret_cast<std::uint32_t*>(sorted_costs);
-  auto const batch_bits = in.batches > 1 ? static_cast<int>(std::bit_width(in.batches - 1)) : 0;
-  auto const* const costs = reinterpret_cast<std::uint64_t const*>(in.costs);
-  auto const by_cost = [&](void* memory, std::size_t& need) {
-    return on.sort_descending(memory, need, costs, sorted_costs, one, other, n, 63);
-  };
-  auto const by_batch = [&](void* memory, std::size_t& need) {
-    return on.sort_descending(memory, need, batch + (memory == nullptr ? 0 : n), batch, other, one, n, batch_bits == 0 ? 1 : batch_bits);
-  };
-  auto room = cut.finish<On>(bytes, by_cost, by_batch);
-  if (room.ends) return room.error;
-
-  auto done = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
-  if (done == ok) done = on.for_each(n, detail::balance_start<Index>{in.costs, one, first_bad});
-  if (done == ok && n != 0) done = by_cost(room.memory, room.bytes);
-  auto* order = other;
-  if (batch_bits != 0 && n != 0) {
-    if (done == ok) done = on.for_each(n, detail::balance_batch_of<Index>{in.offsets, in.batches, other, batch + n});
-    if (done == ok) done = by_batch(room.memory, room.bytes);
-    order = one;
-  }
+  if (auto const end = cut.finish<On>(bytes); end.ends) return end.error;
+  auto const done = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
   if (done != ok) return done;
-  auto const sets = static_cast<std::uint32_t>(options.sets);
-  auto const lanes = sets > 256 ? 256U : round_up(sets, 32U);
-  return on.blocks(static_cast<std::size_t>(in.batches), lanes, detail::balance_shared_words(sets) * sizeof(std::uint64_t),
-                   detail::balance_deal<Index>{in.costs, in.items, in.offsets, order, sets, static_cast<unsigned>(std::bit_width(sets - 1)),
-                                               options.max_items == 0 ? ~std::uint64_t{0} : options.max_items, options.equal_counts, set_of,
-                                               loads, first_bad});
+  auto const lanes = sets > detail::balance_warp_sets || mean > 256 ? 256U : round_up((std::max)(static_cast<unsigned>(mean), 1U), 32U);
+  return on.blocks(static_cast<std::size_t>(in.batches), lanes, detail::balance_shared_bytes(sets, chunk),
+                   detail::balance_deal<Index>{
+                       in.costs, in.items, in.offsets, one, other, chunk, sets, static_cast<unsigned>(std::bit_width(sets - 1)),
+                       options.max_items == 0 ? ~std::uint64_t{0} : options.max_items, options.equal_counts, set_of, loads, first_bad});
 }
 
 /// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.

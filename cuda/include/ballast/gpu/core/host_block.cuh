@@ -30,6 +30,13 @@ class host_block {
   BALLAST_HD void each(F const& f) {
     for (unsigned lane = 0; lane < lanes_; ++lane) f(lane);
   }
+  /// @brief Runs `f(warp)`, where `warp` is the first 32 lanes as a block of their own with the same shared memory; then a barrier of all.
+  /// @param f what they do
+  template <class F>
+  BALLAST_HD void first_warp(F const& f) {
+    host_block warp(32, memory_);
+    f(warp);
+  }
   /// @brief Returns the minimum of `f(lane)` over all lanes to all lanes. @param f gives an unsigned 64-bit value @return the minimum
   template <class F>
   [[nodiscard]] BALLAST_HD auto least(F const& f) {

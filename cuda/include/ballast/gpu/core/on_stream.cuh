@@ -10,6 +10,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 /// @file
@@ -24,6 +25,49 @@ __global__ void __launch_bounds__(256) call_for_each(std::size_t count, F f) {
   auto const stride = std::size_t{gridDim.x} * blockDim.x;
   for (auto i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) f(i);
 }
+
+template <class T, class Op>
+__device__ T of_warp(T value, Op op) {
+  for (int step = 16; step > 0; step /= 2) value = op(value, __shfl_xor_sync(0xffffffffU, value, step));
+  return value;
+}
+// The least value of a warp: of the high halves, then of the low halves that go with it.
+__device__ inline std::uint64_t least_of_warp(std::uint64_t value) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  auto const own = static_cast<unsigned>(value >> 32), high = __reduce_min_sync(0xffffffffU, own);
+  auto const low = __reduce_min_sync(0xffffffffU, own == high ? static_cast<unsigned>(value) : ~0U);
+  return std::uint64_t{high} << 32 | low;
+#else
+  return of_warp(value, [](auto a, auto b) { return b < a ? b : a; });
+#endif
+}
+
+// The first 32 lanes of a block.
+class thread_warp {
+ public:
+  __device__ explicit thread_warp(void* memory) : memory_(memory) {}
+  [[nodiscard]] static constexpr __device__ unsigned lanes() { return 32; }
+  template <class T>
+  [[nodiscard]] __device__ T* shared() const {
+    return static_cast<T*>(memory_);
+  }
+  template <class F>
+  __device__ void each(F const& f) {
+    f(threadIdx.x);
+    __syncwarp();
+  }
+  template <class F>
+  [[nodiscard]] __device__ auto least(F const& f) {
+    return static_cast<decltype(f(0U))>(least_of_warp(f(threadIdx.x)));
+  }
+  template <class F>
+  [[nodiscard]] __device__ auto total(F const& f) {
+    return of_warp(f(threadIdx.x), [](auto a, auto b) { return a + b; });
+  }
+
+ private:
+  void* memory_;
+};
 
 // The counterpart of host_block on the device.
 class thread_block {
@@ -40,12 +84,21 @@ class thread_block {
     barrier();
   }
   template <class F>
+  __device__ void first_warp(F const& f) {
+    thread_warp warp(memory_);
+    if (threadIdx.x < 32) f(warp);
+    barrier();
+  }
+  template <class F>
   [[nodiscard]] __device__ auto least(F const& f) {
-    return combine(f(threadIdx.x), [](auto a, auto b) { return b < a ? b : a; }, ~decltype(f(0U)){0});
+    auto const found = combine(f(threadIdx.x), [](std::uint64_t value) { return least_of_warp(value); }, ~std::uint64_t{0});
+    return static_cast<decltype(f(0U))>(found);
   }
   template <class F>
   [[nodiscard]] __device__ auto total(F const& f) {
-    return combine(f(threadIdx.x), [](auto a, auto b) { return a + b; }, decltype(f(0U)){0});
+    auto const add = [](auto a, auto b) { return a + b; };
+    auto const found = combine(f(threadIdx.x), [=](std::uint64_t value) { return of_warp(value, add); }, std::uint64_t{0});
+    return static_cast<decltype(f(0U))>(found);
   }
   static __device__ void barrier() {
     if (blockDim.x == 32)
@@ -55,20 +108,15 @@ class thread_block {
   }
 
  private:
-  template <class T, class Op>
-  static __device__ T of_warp(T value, Op op) {
-    for (int step = 16; step > 0; step /= 2) value = op(value, __shfl_xor_sync(0xffffffffU, value, step));
-    return value;
-  }
   // First the warps, then one value of each.
-  template <class T, class Op>
-  static __device__ T combine(T value, Op op, T nothing) {
-    value = of_warp(value, op);
+  template <class Combine>
+  static __device__ std::uint64_t combine(std::uint64_t value, Combine const& all_of_warp, std::uint64_t nothing) {
+    value = all_of_warp(value);
     if (blockDim.x == 32) return barrier(), value;
-    __shared__ T found[32];
+    __shared__ std::uint64_t found[32];
     if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = value;
     __syncthreads();
-    auto const all = of_warp(threadIdx.x % 32 < blockDim.x / 32 ? found[threadIdx.x % 32] : nothing, op);
+    auto const all = all_of_warp(threadIdx.x % 32 < blockDim.x / 32 ? found[threadIdx.x % 32] : nothing);
     __syncthreads();  // before the next call writes
     return all;
   }

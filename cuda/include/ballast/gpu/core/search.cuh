@@ -11,15 +11,16 @@
 namespace ballast::inline v0_2::gpu {
 
 /// @brief Returns the first position at which a condition holds.
+/// @tparam Count  an unsigned integer
 /// @tparam Holds  callable on host and device with a position
 /// @param count  number of positions
 /// @param holds  the condition; if it holds at a position, it must hold at all later ones
 /// @return the position; `count` if it holds nowhere
 /// @par Complexity
 /// O(log count) calls.
-template <class Holds>
-[[nodiscard]] BALLAST_HD std::uint64_t first_where(std::uint64_t count, Holds const& holds) {
-  std::uint64_t low = 0;
+template <class Count, class Holds>
+[[nodiscard]] BALLAST_HD Count first_where(Count count, Holds const& holds) {
+  Count low = 0;
   while (low < count) {
     auto const middle = low + (count - low) / 2;
     if (holds(middle))

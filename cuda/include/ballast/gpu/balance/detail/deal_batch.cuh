@@ -2,55 +2,31 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/balance/detail/costs.cuh>
+#include <ballast/gpu/balance/detail/sort_batch.cuh>
 #include <ballast/gpu/balance/result.cuh>
 #include <ballast/gpu/core/atomic.cuh>
-#include <ballast/gpu/core/search.cuh>
 
 #include <cstddef>
 #include <cstdint>
 
-// One block assigns the items of one batch: lane l keeps the sets l, l + lanes, …; every item goes to the set with least (load, number).
+// One block sorts the items of one batch and assigns them: lane l keeps the sets l, l + lanes, …; every item goes to the set with least
+// (load, number). Up to `balance_warp_sets` sets are kept by one warp, which needs no barrier.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-inline constexpr unsigned balance_tile = 256;  // number of items whose costs are in shared memory at a time; at least the number of lanes
+inline constexpr std::uint32_t balance_warp_sets = 256;
+inline constexpr std::uint64_t balance_least_chunk = 256, balance_most_chunk = 4096;
 
-// Shared memory: loads and counts of the sets, a tile of costs, the tile's sets, and two words.
-[[nodiscard]] BALLAST_HD constexpr std::size_t balance_shared_words(std::uint32_t sets) {
-  return 2 * std::size_t{sets} + balance_tile + balance_tile / 2 + 2;
+// Shared memory: loads and counts of the sets, costs of a chunk of items, their order, and the set of each.
+[[nodiscard]] constexpr std::size_t balance_shared_bytes(std::uint32_t sets, std::uint32_t chunk) {
+  return (2 * std::size_t{sets} + chunk) * sizeof(std::uint64_t) + 2 * std::size_t{chunk} * sizeof(std::uint16_t);
 }
-
-template <class Index>
-struct balance_start {
-  std::int64_t const* costs;
-  Index* order;
-  std::uint64_t* bad;
-  BALLAST_HD void operator()(std::size_t i) const {
-    order[i] = static_cast<Index>(i);
-    if (costs[i] < 0) atomic_min(*bad, i);
-  }
-};
-
-// The sort key of a batch: a descending sort puts the first batch first.
-template <class Index>
-struct balance_batch_of {
-  std::uint64_t const* offsets;
-  std::uint64_t batches;
-  Index const* order;
-  std::uint32_t* key;
-  BALLAST_HD void operator()(std::size_t p) const {
-    auto const above = first_above(offsets + 1, batches - 1, std::uint64_t{order[p]});
-    key[p] = static_cast<std::uint32_t>(batches - 1 - above);
-  }
-};
 
 // Data of a batch that a block keeps in shared memory.
 struct balance_kept {
-  std::uint64_t *load, *count;  // load and number of items of each set
-  std::uint64_t* cost;          // cost of each item of a tile
-  std::uint32_t* chosen;        // set of each item of a tile
-  std::uint64_t* extra;         // number of sets that may still hold one item more
-  std::uint64_t* total;         // cost of the batch
+  std::uint64_t *load, *count;    // load and number of items of each set
+  std::uint64_t* cost;            // cost of each item of a chunk
+  std::uint16_t *order, *chosen;  // positions of these items in sorted order; the set of each, in this order
 };
 
 template <class Index>
@@ -59,7 +35,8 @@ struct balance_deal {
   std::int64_t const* costs;
   std::uint64_t all_items;
   std::uint64_t const* offsets;
-  Index const* order;
+  Index *one, *other;   // for batches of more than `chunk` items: their order, twice
+  std::uint32_t chunk;  // number of items that are sorted in shared memory, a power of two
   std::uint32_t sets;
   unsigned set_bits;
   std::uint64_t max_items;
@@ -72,27 +49,25 @@ struct balance_deal {
   BALLAST_HD void operator()(Block& block, std::size_t b) const {
     auto const end = offsets[b + 1] < all_items ? offsets[b + 1] : all_items, begin = offsets[b] < end ? offsets[b] : end;
     auto const kept = cut(block);
-    start(block, kept, begin, end);
-    if (*kept.total == balance_limit) return;
-    auto const narrow = *kept.total < balance_limit >> set_bits;  // load and number of a set fit in one word, below `none`
+    auto const total = start(block, kept, begin, end);
+    if (total == balance_limit) return;
+    auto const narrow = total < balance_limit >> (set_bits + 1);  // load and number of a set fit in one word, below `none`
     auto const each = (end - begin) / sets;
-    for (auto from = begin; from < end; from += balance_tile) {
-      auto const many = static_cast<unsigned>(end - from < balance_tile ? end - from : balance_tile);
-      block.each([&](unsigned lane) {
-        for (auto t = lane; t < many; t += block.lanes()) kept.cost[t] = static_cast<std::uint64_t>(costs[order[from + t]]);
-      });
-      for (unsigned t = 0; t < many; ++t) {
-        auto const winner = least_loaded(block, kept, narrow, each);
-        block.each([&](unsigned lane) {
-          if (lane == 0) kept.chosen[t] = winner;
-          if (winner == no_set || winner % block.lanes() != lane) return;
-          kept.load[winner] += kept.cost[t];
-          if (++kept.count[winner] > each && equal) --*kept.extra;
-        });
-      }
-      block.each([&](unsigned lane) {
-        for (auto t = lane; t < many; t += block.lanes()) set_of[order[from + t]] = kept.chosen[t];
-      });
+    auto left = (end - begin) % sets;  // number of sets that may still hold one item more
+    auto const in_chunk = end - begin <= chunk;
+    auto const* const order = in_chunk ? nullptr : sort_batch(block, kept, begin, end);
+    for (auto from = begin; from < end; from += chunk) {
+      auto const many = static_cast<unsigned>(end - from < chunk ? end - from : chunk);
+      auto here = kept;
+      if (in_chunk)
+        sort_chunk(block, here, many);
+      else
+        load_sorted(block, here, order + (from - begin), many);
+      if (sets <= balance_warp_sets)
+        block.first_warp([&](auto& warp) { deal_chunk(warp, here, many, each, narrow, left); });
+      else
+        deal_chunk(block, here, many, each, narrow, left);
+      write_sets(block, here, many, [&](unsigned i) { return in_chunk ? begin + i : std::uint64_t{order[from - begin + i]}; });
     }
     block.each([&](unsigned lane) {
       for (auto s = lane; s < sets; s += block.lanes()) loads[b * sets + s] = static_cast<std::int64_t>(kept.load[s]);
@@ -101,56 +76,142 @@ struct balance_deal {
 
  private:
   static constexpr auto none = ~std::uint64_t{0};
+  static constexpr std::uint16_t not_chosen = 0xffff;
 
   template <class Block>
   [[nodiscard]] BALLAST_HD balance_kept cut(Block const& block) const {
     auto* const load = block.template shared<std::uint64_t>();
     auto* const cost = load + 2 * std::size_t{sets};
-    auto* const behind = cost + balance_tile + balance_tile / 2;
-    return {load, load + sets, cost, reinterpret_cast<std::uint32_t*>(cost + balance_tile), behind, behind + 1};
+    auto* const order = reinterpret_cast<std::uint16_t*>(cost + chunk);
+    return {load, load + sets, cost, order, order + chunk};
   }
 
-  // Clears the sets, and sums the items [begin, end).
+  // Clears the sets, reads the first chunk, and returns the sum of the items [begin, end), at most the limit.
   template <class Block>
-  BALLAST_HD void start(Block& block, balance_kept const& kept, std::uint64_t begin, std::uint64_t end) const {
-    block.each([&](unsigned lane) {
+  [[nodiscard]] BALLAST_HD std::uint64_t start(Block& block, balance_kept const& kept, std::uint64_t begin, std::uint64_t end) const {
+    auto const high = block.total([&](unsigned lane) {
       for (auto s = lane; s < sets; s += block.lanes()) kept.load[s] = kept.count[s] = 0;
       std::uint64_t sum = 0;
-      for (auto i = begin + lane; i < end; i += block.lanes()) sum = balance_sum(sum, static_cast<std::uint64_t>(costs[i]));
-      kept.cost[lane] = sum;
+      for (auto i = begin + lane; i < end; i += block.lanes()) {
+        auto const cost = static_cast<std::uint64_t>(costs[i]);
+        if (i - begin < chunk) kept.cost[i - begin] = cost;
+        sum += cost >> 32;  // of a negative cost, no less than the limit's
+      }
+      return sum;
     });
+    auto const low = block.total([&](unsigned lane) {
+      std::uint64_t sum = 0;
+      for (auto i = begin + lane; i < end; i += block.lanes())
+        sum += (i - begin < chunk ? kept.cost[i - begin] : static_cast<std::uint64_t>(costs[i])) & 0xffffffff;
+      return sum;
+    });
+    if (high + (low >> 32) < balance_limit >> 32) return (high << 32) + low;
     block.each([&](unsigned lane) {
-      if (lane != 0) return;
-      *kept.extra = (end - begin) % sets;
-      *kept.total = 0;
-      for (unsigned l = 0; l < block.lanes(); ++l) *kept.total = balance_sum(*kept.total, kept.cost[l]);
-      if (*kept.total == balance_limit) atomic_min(*bad, balance_too_much(costs, begin, end));
+      if (lane == 0) atomic_min(*bad, balance_too_much(costs, begin, end));
+    });
+    return balance_limit;
+  }
+
+  // Sorts the first `many` costs of the chunk.
+  template <class Block>
+  BALLAST_HD void sort_chunk(Block& block, balance_kept& kept, unsigned many) const {
+    auto* const first = kept.order;
+    kept.order = balance_sort_costs(block, kept.cost, many, first, kept.chosen);
+    if (kept.order != first) kept.chosen = first;
+  }
+
+  // Sorts a batch of several chunks; returns its order.
+  template <class Block>
+  [[nodiscard]] BALLAST_HD Index const* sort_batch(Block& block, balance_kept kept, std::uint64_t begin, std::uint64_t end) const {
+    auto *from = one + begin, *to = other + begin;
+    for (auto at = begin; at < end; at += chunk) {
+      auto const many = static_cast<unsigned>(end - at < chunk ? end - at : chunk);
+      block.each([&](unsigned lane) {
+        for (auto t = lane; t < many; t += block.lanes()) kept.cost[t] = static_cast<std::uint64_t>(costs[at + t]);
+      });
+      sort_chunk(block, kept, many);
+      block.each([&](unsigned lane) {
+        for (auto t = lane; t < many; t += block.lanes()) from[at - begin + t] = static_cast<Index>(at + kept.order[t]);
+      });
+    }
+    for (std::uint64_t width = chunk; width < end - begin; width *= 2) {
+      balance_merge(block, from, to, end - begin, width, [&](Index i) { return static_cast<std::uint64_t>(costs[i]); });
+      auto* const sorted = to;
+      to = from;
+      from = sorted;
+    }
+    return from;
+  }
+
+  template <class Block>
+  BALLAST_HD void load_sorted(Block& block, balance_kept const& kept, Index const* order, unsigned many) const {
+    block.each([&](unsigned lane) {
+      for (auto t = lane; t < many; t += block.lanes()) {
+        kept.cost[t] = static_cast<std::uint64_t>(costs[order[t]]);
+        kept.order[t] = static_cast<std::uint16_t>(t);
+      }
     });
   }
 
-  // Returns the open set with least (load, number); `no_set` if none is open.
-  template <class Block>
-  [[nodiscard]] BALLAST_HD std::uint32_t least_loaded(Block& block, balance_kept const& kept, bool narrow, std::uint64_t each) const {
-    auto const* const load = kept.load;
-    auto const* const count = kept.count;
-    auto const open = [&](std::uint32_t s) {
-      return count[s] < max_items && (!equal || count[s] < each || (count[s] == each && *kept.extra != 0));
+  // Assigns the items of a chunk in order. A lane alone reads and writes its sets, so that an item is one search of all lanes: the lane of
+  // the last set adds the last item to it there.
+  template <class Team>
+  BALLAST_HD void deal_chunk(Team& team, balance_kept const& kept, unsigned many, std::uint64_t each, bool narrow,
+                             std::uint64_t& left) const {
+    auto const limited = equal || max_items != none;
+    auto const lanes = team.lanes();  // a power of two if there are more sets than lanes of a warp
+    auto last = no_set;
+    auto last_lane = lanes;  // no lane has an item before the first
+    std::uint64_t last_cost = 0;
+    unsigned t = 0;
+    auto const settle = [&](unsigned lane) {
+      if (lane != last_lane) return;
+      kept.chosen[t - 1] = static_cast<std::uint16_t>(last);
+      if (last == no_set) return;
+      kept.load[last] += last_cost;
+      if (limited) ++kept.count[last];
     };
-    auto const least = [&](auto const& key) {  // minimum over the open sets
-      return block.least([&](unsigned lane) {
+    auto const least = [&](bool settles, auto const& key) {  // the least key of an open set
+      return team.least([&](unsigned lane) {
+        if (settles) settle(lane);
         auto found = none;
-        for (auto s = lane; s < sets; s += block.lanes())
-          if (open(s) && key(s) < found) found = key(s);
+        for (auto s = lane; s < sets; s += lanes) {
+          auto const held = limited ? kept.count[s] : 0;
+          auto const full = held >= max_items || (equal && (held > each || (held == each && left == 0)));
+          auto const own = key(s, equal && held == each ? 1U : 0U);
+          if (!full && own < found) found = own;
+        }
         return found;
       });
     };
-    if (narrow) {
-      auto const found = least([&](std::uint32_t s) { return load[s] << set_bits | s; });
-      return found == none ? no_set : static_cast<std::uint32_t>(found & ((std::uint64_t{1} << set_bits) - 1));
+    for (; t < many; ++t) {
+      auto const cost = kept.cost[kept.order[t]];
+      auto found = none;  // twice the set, and one if it takes an item more than others
+      if (narrow) {
+        found = least(true, [&](std::uint32_t s, unsigned more) { return kept.load[s] << (set_bits + 1) | s << 1 | more; });
+        if (found != none) found &= (std::uint64_t{2} << set_bits) - 1;
+      } else {
+        auto const lowest = least(true, [&](std::uint32_t s, unsigned) { return kept.load[s]; });
+        found = least(false, [&](std::uint32_t s, unsigned more) { return kept.load[s] == lowest ? std::uint64_t{s << 1 | more} : none; });
+      }
+      last = found == none ? no_set : static_cast<std::uint32_t>(found >> 1);
+      last_lane = last & (lanes - 1);
+      last_cost = cost;
+      if (found != none) left -= found & 1;
     }
-    auto const lowest = least([&](std::uint32_t s) { return load[s]; });
-    auto const found = least([&](std::uint32_t s) { return load[s] == lowest ? std::uint64_t{s} : none; });
-    return found == none ? no_set : static_cast<std::uint32_t>(found);
+    team.each(settle);
+  }
+
+  // Writes the sets of a chunk in the order of its items: item(i) is the i-th.
+  template <class Block, class Item>
+  BALLAST_HD void write_sets(Block& block, balance_kept const& kept, unsigned many, Item const& item) const {
+    block.each([&](unsigned lane) {
+      for (auto t = lane; t < many; t += block.lanes())
+        kept.cost[kept.order[t]] = kept.chosen[t] == not_chosen ? no_set : std::uint32_t{kept.chosen[t]};
+    });
+    block.each([&](unsigned lane) {
+      for (auto i = lane; i < many; i += block.lanes()) set_of[item(i)] = static_cast<std::uint32_t>(kept.cost[i]);
+    });
   }
 };
 
