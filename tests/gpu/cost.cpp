@@ -210,6 +210,23 @@ void test_routed_rows(On on) {
       ballast_test::expect_equal(gpu::fetch(on, sums), wanted.loads, "loads of " + name);
       ballast_test::expect_equal(gpu::fetch(on, slots), wanted.slot_of, "slots of " + name);
     }
+  // more counters than a block has, in one segment and in many; and keys of more than 16 bits
+  for (std::uint32_t const experts : {8191U, 8192U, 8193U, 65'536U, 65'537U}) {
+    std::vector<std::uint32_t> rows(9000);
+    for (auto& e : rows) e = static_cast<std::uint32_t>(draw() % 4 == 0 ? experts - 1 : draw() % experts);
+    std::vector<std::uint64_t> const offsets{0, 0, 1, 4095, 4096, 4097, 4097, 9000};
+    auto const rows_in = gpu::send(on, rows);
+    auto const offsets_in = gpu::send(on, offsets);
+    auto const loads = gpu::segment_loads(on, rows_in.data(), rows.size(), offsets_in.data(), offsets.size() - 1, experts);
+    auto const name = std::to_string(experts) + " experts";
+    ballast_test::expect_equal(gpu::fetch(on, loads), ballast::segment_loads(rows, offsets, experts), "segments of " + name);
+    gpu::array<std::int64_t, On> const sums(on, experts);
+    gpu::array<std::uint32_t, On> const slots(on, rows.size());
+    gpu::clip_rows(on, rows_in.data(), rows.size(), experts, 1000, sums.data(), slots.data());
+    auto const wanted = ballast::clip_rows(rows, experts, 1000);
+    ballast_test::expect_equal(gpu::fetch(on, sums), wanted.loads, "loads of " + name);
+    ballast_test::expect_equal(gpu::fetch(on, slots), wanted.slot_of, "slots of " + name);
+  }
   auto const rows = gpu::send(on, std::vector<std::uint32_t>{0, 3, 1, 4});
   auto const offsets = gpu::send(on, std::vector<std::uint64_t>{0, 4});
   auto const early = gpu::send(on, std::vector<std::uint64_t>{0, 2});
