@@ -4,10 +4,14 @@
 #include "support/distributions.hpp"
 
 #include <ballast/core/classes.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/gpu/core/classes.cuh>
+#include <ballast/gpu/layout/cu_seqlens.cuh>
 #include <ballast/gpu/packing/best_fit_decreasing.cuh>
 #include <ballast/gpu/packing/expand.cuh>
+#include <ballast/gpu/packing/planned.cuh>
 #include <ballast/gpu/packing/run_length.cuh>
 #include <ballast/gpu/packing/runs.cuh>
 #include <ballast/gpu/packing/sharded.cuh>
@@ -152,6 +156,54 @@ void test_expand(On on, problem const& p) {
   });
   expect_equal(fetch(on, members), ballast::expand(plan, p.lengths, order).members, p.name + "shuffled members");
   expect(fetch(on, first_bad)[0] == gpu::none_bad, p.name + "all good");
+}
+
+// Costs and cumulative lengths from the plan alone are those of its packs.
+template <class On>
+void test_planned(On on, problem const& p) {
+  constexpr ballast::quadratic_cost cost{.linear = 3, .quadratic = 7};
+  auto const plan = ballast::plan_best_fit_decreasing(ballast::fold(p.lengths), p.options);
+  std::vector<std::int64_t> costs;
+  for (std::size_t b = 0; b < p.wanted.packs.size(); ++b) {
+    costs.push_back(0);
+    for (auto const i : p.wanted.packs[b]) costs.back() += cost(ballast::round_up(std::int64_t{p.lengths[i]}, p.options.sample_multiple));
+  }
+  expect_equal(fetch(on, gpu::pack_costs(on, plan, cost)), costs, p.name + "costs by the plan");
+  auto const lengths = send(on, p.lengths);
+  auto const members = send(on, p.wanted.packs.members);
+  auto const offsets = send(on, p.wanted.packs.offsets);
+  auto const entries = p.lengths.size() + p.wanted.packs.size();
+  gpu::device_runs<On> runs(on);
+  gpu::check(runs.upload(plan), "upload");
+  gpu::array<std::int32_t, On> const cu(on, entries);
+  gpu::check(gpu::cu_seqlens(on, runs, cu.data()), "cu_seqlens");
+  expect_equal(fetch(on, cu),
+               fetch(on, gpu::cu_seqlens(on, offsets.data(), p.wanted.packs.size(), members.data(), p.lengths.size(), lengths.data(),
+                                         p.lengths.size(), p.options.sample_multiple)),
+               p.name + "cumulative lengths by the plan");
+}
+
+template <class On>
+void test_planned_refusals(On on) {
+  auto const plan = ballast::plan_best_fit_decreasing({{5}, {5}}, {.capacity = 10});
+  constexpr auto most = ballast::checked::most;
+  using steps = std::vector<gpu::pack_step>;
+  expect(gpu::cost_steps(plan, ballast::token_cost{}) == steps{{0, 10}, {2, 5}}, "two packs of ten, and one of five");
+  expect(gpu::cost_steps(ballast::pack_runs{}, ballast::token_cost{}).empty(), "no packs");
+  expect(gpu::cost_steps(plan, [](std::int64_t) { return most / 2; })[0].cost == most - 1, "the largest cost");
+  ballast_test::expect_refusal("runs[0]: the samples of a pack bring its cost to 2^63 or more",
+                               [&] { (void)gpu::pack_costs(on, plan, [](std::int64_t) { return most / 2 + 1; }); });
+  ballast_test::expect_refusal("runs[0] = 5 has cost -1, outside [0, 2^63)",
+                               [&] { (void)gpu::pack_costs(on, plan, [](std::int64_t) { return std::int64_t{-1}; }); });
+  auto const mixed = ballast::plan_best_fit_decreasing({{4, 6}, {1, 1}}, {.capacity = 10});
+  ballast_test::expect_refusal("pack 0 has a cost of 2^63 or more",
+                               [&] { (void)gpu::pack_costs(on, mixed, [](std::int64_t l) { return l == 4 ? 1 : most; }); });
+  gpu::device_runs<On> runs(on);
+  gpu::check(runs.upload(plan), "upload");
+  gpu::array<std::int8_t, On> const narrow(on, 8);
+  expect(gpu::cu_seqlens(on, runs, narrow.data()) == typename On::error_type{}, "tokens that fit");
+  gpu::check(runs.upload(ballast::plan_best_fit_decreasing({{5}, {5}}, {.capacity = 128})), "upload");
+  expect(gpu::cu_seqlens(on, runs, narrow.data()) == On::invalid_value, "tokens that do not fit");
 }
 
 // Stands in for a collective: what each rank sends is known, and this one's words are compared with it.
@@ -372,6 +424,12 @@ int main(int argc, char** argv) {
                                            [&](auto on) {
                                              for (auto const& p : all)
                                                if (p.lengths.size() <= 100'000) test_expand(on, p);
+                                           }},
+                                      part{"planned",
+                                           [&](auto on) {
+                                             for (auto const& p : all)
+                                               if (p.lengths.size() <= 100'000) test_planned(on, p);
+                                             test_planned_refusals(on);
                                            }},
                                       part{"sharded",
                                            [&](auto on) {

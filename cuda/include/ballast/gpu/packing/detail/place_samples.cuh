@@ -109,6 +109,25 @@ struct write_offsets {
   }
 };
 
+// Writes the entries of cumulative lengths, from the plan alone: the tokens before each sample, and behind the last of a pack.
+template <class Offset>
+struct write_planned_entries {
+  runs_view plan;
+  Offset* out;
+  BALLAST_HD void operator()(std::size_t lane) const {
+    run_found run_of(plan.runs, plan.run_count);
+    block_found block_of(plan.blocks, plan.block_count);
+    for (std::size_t k = 0, position = strip_begin(lane); k < strip && position < plan.samples; ++k, position += strip_lanes) {
+      auto const& run = run_of(position);
+      auto const pack = ballast::detail::pack_of(run, position);
+      auto const& block = block_of(pack);
+      auto const at = ballast::detail::place_in(run, position, plan.capacity, pack, block);
+      out[at.member + pack] = static_cast<Offset>(at.offset);
+      if (at.slot + 1 == block.samples) out[at.member + pack + 1] = static_cast<Offset>(block.tokens);
+    }
+  }
+};
+
 // Writes the places of the sorted samples.
 template <class On, class Key, class Index, class Place>
 [[nodiscard]] typename On::error_type write_packs(On on, runs_view const& plan, canonical_order<Key, Index> const& order, std::size_t count,
