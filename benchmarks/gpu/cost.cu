@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs of samples and packs on a device. `floor` counts the bytes that must move: lengths, offsets and results. Beside the twins, in the
 // same run: the ceiling of a copy, the sums as differences of one scan (12 bytes a sample of scratch traffic, whatever the packs), Thrust's
-// reduction by key, and the host on one core. Lengths: 2^5 … 2^13, bell-shaped over octaves; packs of 1 … 19 samples. Argument: samples.
+// reduction by key, and the host on one core. Packs of best fit, whose samples are out of order, by their members and by the plan alone.
+// Routed rows beside an atomic in global memory for each. Lengths: 2^5 … 2^13, bell-shaped over octaves; packs of 1 … 19 samples, of best
+// fit 8192 tokens. Argument: samples, or rows.
 #include "timing.hpp"
 
 #include <ballast/core/random.hpp>
@@ -9,14 +11,21 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/tiles.hpp>
+#include <ballast/gpu/core/classes.cuh>
 #include <ballast/gpu/core/mapped.cuh>
 #include <ballast/gpu/core/scan.cuh>
 #include <ballast/gpu/core/search.cuh>
 #include <ballast/gpu/cost/makespan.cuh>
 #include <ballast/gpu/cost/pack_costs.cuh>
+#include <ballast/gpu/cost/routed_rows.cuh>
 #include <ballast/gpu/cost/sample_costs.cuh>
+#include <ballast/gpu/layout/cu_seqlens.cuh>
+#include <ballast/gpu/packing/expand.cuh>
+#include <ballast/gpu/packing/planned.cuh>
+#include <ballast/packing/run_length.hpp>
 
 #include <cstdint>
+#include <memory>
 
 #include <thrust/iterator/discard_iterator.h>
 #include <thrust/reduce.h>
@@ -162,6 +171,124 @@ void packs_on_host(bench_state& state, Cost cost) {
   });
 }
 
+// Packs of best fit on the device, and their plan.
+struct best_fit {
+  ballast::pack_runs plan;
+  gpu::packed_lengths<std::uint32_t> packs;
+  best_fit(device_memory& memory, std::uint64_t samples) : packs(packs_of(memory, samples)) {
+    auto const n = static_cast<std::size_t>(samples);
+    plan = ballast::plan_best_fit_decreasing(gpu::fold(memory.on, packs.lengths, n, longest), {.capacity = longest});
+    auto* const members = memory.take<std::uint32_t>(n);
+    auto* const offsets = memory.take<std::uint64_t>(static_cast<std::size_t>(plan.packs) + 1);
+    gpu::device_runs<gpu::on_stream> runs(memory.on);
+    gpu::array<std::uint64_t, gpu::on_stream> const bad(memory.on, 1);
+    gpu::check(runs.upload(plan), "upload");
+    gpu::call(memory.on, "expand", [&](void* temp, std::size_t& bytes) {
+      return gpu::expand(memory.on, temp, bytes, runs, packs.lengths, n, nullptr, gpu::pack_arrays<>{offsets, members}, bad.data());
+    });
+    packs.members = members;
+    packs.offsets = offsets;
+    packs.packs = plan.packs;
+  }
+};
+// The floor of the plan is a tenth of a sample's bytes or less: what is written for packs of ten samples.
+template <class Cost>
+void packs_by_members(bench_state& state, Cost cost) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed(state, static_cast<double>(n), 8.0 * static_cast<double>(n), [&](device_memory& memory) {
+    best_fit const made(memory, n);
+    return memory.ready(
+        [on = memory.on, in = made.packs, cost, out = memory.take<std::int64_t>(made.packs.packs), bad = memory.take<std::uint64_t>(1)](
+            void* temp, std::size_t& bytes) { return gpu::pack_costs(on, temp, bytes, in, longest, cost, out, bad); });
+  });
+}
+template <class Cost>
+void packs_by_plan(bench_state& state, Cost cost) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed(state, static_cast<double>(n), 0.8 * static_cast<double>(n), [&](device_memory& memory) {
+    best_fit const made(memory, n);
+    return [plan = made.plan, cost, costs = std::make_shared<gpu::planned_costs<gpu::on_stream>>(memory.on),
+            out = memory.take<std::int64_t>(made.packs.packs)] {
+      gpu::check(costs->upload(plan, cost), "upload");
+      gpu::check(costs->write(out), "write");
+    };
+  });
+}
+void entries_by_members(bench_state& state) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed(state, static_cast<double>(n), 12.0 * static_cast<double>(n), [&](device_memory& memory) {
+    best_fit const made(memory, n);
+    return memory.ready([on = memory.on, in = made.packs, out = memory.take<std::int32_t>(n + made.packs.packs),
+                         bad = memory.take<std::uint64_t>(1)](void* temp, std::size_t& bytes) {
+      return gpu::cu_seqlens(on, temp, bytes, in.offsets, in.packs, in.members, in.placed, in.lengths, in.samples, 1, out, bad);
+    });
+  });
+}
+void entries_by_plan(bench_state& state) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed(state, static_cast<double>(n), 4.0 * static_cast<double>(n), [&](device_memory& memory) {
+    best_fit const made(memory, n);
+    auto const runs = std::make_shared<gpu::device_runs<gpu::on_stream>>(memory.on);
+    gpu::check(runs->upload(made.plan), "upload");
+    return [on = memory.on, runs, out = memory.take<std::int32_t>(n + made.packs.packs)] {
+      gpu::check(gpu::cu_seqlens(on, *runs, out), "cu_seqlens");
+    };
+  });
+}
+
+// Rows of 256 experts, the lower ones more often, in 8 segments.
+struct draw_expert {
+  std::uint32_t* expert_of;
+  BALLAST_HD void operator()(std::size_t i) const {
+    ballast::splitmix64 draw(i);
+    auto const a = static_cast<std::uint32_t>(draw() % 256), b = static_cast<std::uint32_t>(draw() % 256);
+    expert_of[i] = a < b ? a : b;
+  }
+};
+struct add_row {
+  std::uint32_t const* expert_of;
+  std::uint64_t const* offsets;
+  std::uint64_t* loads;
+  BALLAST_HD void operator()(std::size_t i) const { gpu::atomic_add(loads[gpu::first_above(offsets + 1, 8, i) * 256 + expert_of[i]], 1); }
+};
+struct routed {
+  std::uint32_t* expert_of;
+  std::uint64_t* offsets;
+  std::int64_t* loads;
+  routed(device_memory& memory, std::size_t n) : expert_of(memory.take<std::uint32_t>(n)), loads(memory.take<std::int64_t>(8 * 256)) {
+    gpu::check(memory.on.for_each(n, draw_expert{expert_of}), "draw_expert");
+    std::vector<std::uint64_t> ends;
+    for (std::uint64_t s = 0; s <= 8; ++s) ends.push_back(n * s / 8);
+    offsets = memory.send(ends);
+  }
+};
+void segment_loads(bench_state& state) {
+  auto const n = static_cast<std::size_t>(state.range(0));
+  timed(state, static_cast<double>(n), 4.0 * static_cast<double>(n), [&](device_memory& memory) {
+    return memory.ready([on = memory.on, n, r = routed(memory, n), bad = memory.take<std::uint64_t>(1)](void* temp, std::size_t& bytes) {
+      return gpu::segment_loads(on, temp, bytes, r.expert_of, n, r.offsets, 8, 256, r.loads, bad);
+    });
+  });
+}
+void segment_loads_by_global_atomics(bench_state& state) {
+  auto const n = static_cast<std::size_t>(state.range(0));
+  timed(state, static_cast<double>(n), 4.0 * static_cast<double>(n), [&](device_memory& memory) {
+    return [on = memory.on, n, r = routed(memory, n)] {
+      gpu::check(on.fill(r.loads, 0, 8 * 256 * sizeof(std::int64_t)), "fill");
+      gpu::check(on.for_each(n, add_row{r.expert_of, r.offsets, reinterpret_cast<std::uint64_t*>(r.loads)}), "add_row");
+    };
+  });
+}
+void clip_rows(bench_state& state) {
+  auto const n = static_cast<std::size_t>(state.range(0));
+  timed(state, static_cast<double>(n), 8.0 * static_cast<double>(n), [&](device_memory& memory) {
+    return memory.ready([on = memory.on, n, r = routed(memory, n), slots = memory.take<std::uint32_t>(n),
+                         bad = memory.take<std::uint64_t>(1)](void* temp, std::size_t& bytes) {
+      return gpu::clip_rows(on, temp, bytes, r.expert_of, n, 256, static_cast<std::uint32_t>(n / 256), r.loads, slots, bad);
+    });
+  });
+}
+
 constexpr ballast::masked_cost<> flops{.per_token = 24576, .per_pair = 2};
 constexpr ballast::tile_cost tiles{.heads = 32}, windowed{.tiles = {.columns = 96, .window = 4096}, .heads = 32};
 
@@ -183,6 +310,13 @@ int main(int argc, char** argv) {
   run(p, "packs/flops", [](bench_state& s) { packs(s, flops); }, sizes);
   run(p, "packs/tiles", [](bench_state& s) { packs(s, tiles); }, sizes);
   run(p, "tile_work", tile_work, sizes);
+  run(p, "packs_by_members/flops", [](bench_state& s) { packs_by_members(s, flops); }, sizes);
+  run(p, "packs_by_plan/flops", [](bench_state& s) { packs_by_plan(s, flops); }, sizes);
+  run(p, "entries_by_members", entries_by_members, sizes);
+  run(p, "entries_by_plan", entries_by_plan, sizes);
+  run(p, "segment_loads", segment_loads, host_sizes);
+  run(p, "segment_loads_by_global_atomics", segment_loads_by_global_atomics, host_sizes);
+  run(p, "clip_rows", clip_rows, host_sizes);
   run(p, "packs_by_scan/flops", [](bench_state& s) { packs_by_scan(s, flops); }, sizes);
   run(p, "packs_by_scan/tiles", [](bench_state& s) { packs_by_scan(s, tiles); }, sizes);
   run(p, "packs_by_key/flops", [](bench_state& s) { packs_by_key(s, flops); }, host_sizes);

@@ -10,6 +10,7 @@
 #include <ballast/gpu/core/classes.cuh>
 #include <ballast/gpu/core/groups.cuh>
 #include <ballast/gpu/core/lengths.cuh>
+#include <ballast/gpu/core/map_each.cuh>
 #include <ballast/gpu/core/mapped.cuh>
 #include <ballast/gpu/core/narrow_float.cuh>
 #include <ballast/gpu/core/reduce.cuh>
@@ -69,6 +70,54 @@ struct selection_sort {
     }
   }
 };
+
+// The first warp of a block finds the least and the sum of what its lanes have, and all lanes see it.
+struct warp_figures {
+  std::uint64_t const* in;
+  std::uint64_t* out;
+  template <class Block>
+  BALLAST_HD void operator()(Block& block, std::size_t b) const {
+    auto* const kept = block.template shared<std::uint64_t>();
+    block.each([&](unsigned lane) { kept[lane] = in[64 * b + lane] >> 2; });
+    block.first_warp([&](auto& warp) {
+      auto const least = warp.least([&](unsigned lane) { return kept[lane]; });
+      auto const total = warp.total([&](unsigned lane) { return kept[lane] % 1000; });
+      warp.each([&](unsigned lane) { kept[lane] = lane % 2 == 0 ? least : total + warp.lanes(); });
+    });
+    block.each([&](unsigned lane) { out[64 * b + lane] = kept[lane]; });
+  }
+};
+
+struct half_and_index {
+  template <class In, class A>
+  BALLAST_HD void operator()(std::size_t i, In value, A& half) const {
+    half = static_cast<A>(value / 2 + static_cast<In>(i));
+  }
+  template <class In, class A, class B>
+  BALLAST_HD void operator()(std::size_t i, In value, A& half, B& index) const {
+    (*this)(i, value, half);
+    index = static_cast<B>(i);
+  }
+};
+
+// Maps `count` elements from element `begin` on, so that arrays have every alignment.
+template <class In, class A, class B, class On>
+void test_map_each(On on, std::size_t begin, std::size_t count) {
+  std::vector<In> in(begin + count);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<In>(3 * i);
+  std::vector<A> halves(in.size());
+  std::vector<B> indices(in.size());
+  auto const data = gpu::send(on, in);
+  auto const a = gpu::send(on, halves), one = gpu::send(on, halves);
+  auto const b = gpu::send(on, indices);
+  gpu::check(gpu::map_each(on, count, data.data() + begin, half_and_index{}, a.data() + begin, b.data() + begin), "map_each");
+  gpu::check(gpu::map_each<1>(on, count, data.data() + begin, half_and_index{}, one.data() + begin), "map_each");
+  for (std::size_t i = 0; i < count; ++i) half_and_index{}(i, in[begin + i], halves[begin + i], indices[begin + i]);
+  auto const name = std::to_string(count) + " elements from " + std::to_string(begin);
+  ballast_test::expect_equal(gpu::fetch(on, a), halves, "halves of " + name);
+  ballast_test::expect_equal(gpu::fetch(on, one), halves, "halves one by one of " + name);
+  ballast_test::expect_equal(gpu::fetch(on, b), indices, "indices of " + name);
+}
 
 template <class On>
 void test_counts(On on, std::size_t n) {
@@ -134,6 +183,17 @@ void test_blocks(On on) {
   for (auto& x : in) x = random();
   auto const data = gpu::send(on, in);
   gpu::array<std::uint64_t, On> const out(on, in.size());
+  gpu::check(on.blocks(blocks, 64, 64 * sizeof(std::uint64_t), warp_figures{data.data(), out.data()}), "first_warp");
+  auto figures = in;
+  for (auto& x : figures) x >>= 2;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    auto const first = figures.begin() + static_cast<std::ptrdiff_t>(64 * b);
+    auto const least = *std::min_element(first, first + 32);
+    std::uint64_t total = 32;
+    for (std::ptrdiff_t lane = 0; lane < 32; ++lane) total += first[lane] % 1000;
+    for (std::ptrdiff_t lane = 0; lane < 32; ++lane) first[lane] = lane % 2 == 0 ? least : total;
+  }
+  ballast_test::expect_equal(gpu::fetch(on, out), figures, "first_warp");
   gpu::check(on.blocks(blocks, 64, 64 * sizeof(std::uint64_t), selection_sort{data.data(), out.data()}), "blocks");
   for (std::size_t b = 0; b < blocks; ++b) {
     for (std::size_t k = 0; k < 64; ++k) in[64 * b + k] = in[64 * b + k] % 1000 * 64 + k;
@@ -445,6 +505,11 @@ int main(int argc, char** argv) {
                test_sort<std::uint32_t>(on, n, 18);
              }
              test_blocks(on);
+             for (std::size_t begin = 0; begin < 5; ++begin)
+               for (std::size_t const n : {0U, 1U, 3U, 4U, 5U, 1026U}) {
+                 test_map_each<std::int32_t, std::uint16_t, std::uint32_t>(on, begin, n);
+                 test_map_each<std::uint64_t, std::uint64_t, std::uint8_t>(on, begin, n);
+               }
              test_call(on);
            }},
       part{"classes", [](auto on) { test_classes(on, 70'000, 8192); }},

@@ -74,7 +74,7 @@ void launch_all() {
   gpu::load_figures figures;
   for (std::uint64_t sets = 1; sets <= gpu::most_sets; ++sets) {
     launch("sets of a batch", static_cast<std::int64_t>(sets), [&](void* temp, std::size_t& bytes) {
-      return gpu::longest_processing_time(on, temp, bytes, {&cost, 1, &word, 1}, {.sets = sets}, &index, &load, &word);
+      return gpu::longest_processing_time(on, temp, bytes, {&cost, 4096, &word, 1}, {.sets = sets}, &index, &load, &word);
     });
     launch("sets of a candidate", static_cast<std::int64_t>(sets),
            [&](void* temp, std::size_t& bytes) { return gpu::score(on, temp, bytes, {&cost, 1, &index, 1, sets}, &figures, &word); });

@@ -5,6 +5,7 @@
 #include <ballast/cost/routed_rows.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/map_each.cuh>
 #include <ballast/gpu/core/search.cuh>
 #include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
@@ -98,18 +99,14 @@ struct check_segment {
 };
 
 // The key that puts rows in ascending order of their experts, if keys are sorted to descend.
-template <class Key>
 struct key_row {
-  std::uint32_t const* expert_of;
   std::uint32_t experts;
-  Key* keys;
-  std::uint32_t* rows;
   std::uint64_t* first_bad;
-  BALLAST_HD void operator()(std::size_t i) const {
-    auto const expert = expert_of[i];
+  template <class Key>
+  BALLAST_HD void operator()(std::size_t i, std::uint32_t expert, Key& key, std::uint32_t& row) const {
     auto const known = expert < experts;
-    keys[i] = static_cast<Key>(known ? experts - 1 - expert : 0);
-    rows[i] = static_cast<std::uint32_t>(i);
+    key = static_cast<Key>(known ? experts - 1 - expert : 0);
+    row = static_cast<std::uint32_t>(i);
     if (!known) atomic_min(*first_bad, i);
   }
 };
@@ -223,7 +220,7 @@ template <class On>
     auto room = cut.finish<On>(bytes, sort);
     if (room.ends) return room.error;
     auto error = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
-    if (error == error_type{}) error = on.for_each(rows, detail::key_row<Key>{expert_of, experts, keys, order, first_bad});
+    if (error == error_type{}) error = map_each(on, rows, expert_of, detail::key_row{experts, first_bad}, keys, order);
     if (error == error_type{}) error = sort(room.memory, room.bytes);
     if (error == error_type{})
       error = on.for_each(experts, detail::find_expert<Key>{sorted_keys, static_cast<std::uint32_t>(rows), experts, loads, begin});

@@ -4,6 +4,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/map_each.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/cost/detail/check_costs.cuh>
 #include <ballast/gpu/cost/detail/tabulated_cost.cuh>
@@ -18,21 +19,21 @@ namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
-template <class Len, class Cost>
+template <class Cost>
 struct cost_sample {
   Cost cost;
-  Len const* lengths;
   std::int64_t longest;
   std::int64_t const* most;
-  std::int64_t* costs;
   std::uint64_t* bad;
-  BALLAST_HD void operator()(std::size_t i) const {
-    auto const length = static_cast<std::int64_t>(lengths[i]);
+  template <class Len>
+  BALLAST_HD void operator()(std::size_t i, Len read, std::int64_t& out) const {
+    auto const length = static_cast<std::int64_t>(read);
+    out = 0;
     if (*most < 0) return;
     if (length < 0 || length > longest)
       atomic_min(*bad, i);
     else
-      costs[i] = static_cast<std::int64_t>(cost(length));
+      out = static_cast<std::int64_t>(cost(length));
   }
 };
 
@@ -73,7 +74,8 @@ template <class On, integer Len, cost_model Cost>
     auto done = prepare();
     if (done == ok) done = on.for_each(1, detail::cost_check_longest<Known>{known, longest, count, first_bad, most});
     if (done == ok)
-      done = on.for_each(static_cast<std::size_t>(count), detail::cost_sample<Len, Known>{known, lengths, longest, most, costs, first_bad});
+      done = map_each<detail::cost_is_short<Known> ? 4 : 1>(on, static_cast<std::size_t>(count), lengths,
+                                                            detail::cost_sample<Known>{known, longest, most, first_bad}, costs);
     return done;
   });
 }

@@ -175,6 +175,9 @@ struct balance_deal {
       return team.least([&](unsigned lane) {
         if (settles) settle(lane);
         auto found = none;
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1  // most often one or two sets a lane: entering an unrolled loop takes longer
+#endif
         for (auto s = lane; s < sets; s += lanes) {
           auto const held = limited ? kept.count[s] : 0;
           auto const full = held >= max_items || (equal && (held > each || (held == each && left == 0)));

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/map_each.cuh>
 #include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
@@ -13,19 +14,16 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
-template <class Len, class Index>
 struct balance_key {
-  Len const* lengths;
   std::int64_t longest;
-  std::uint32_t* keys;
-  Index* order;
   std::uint64_t* bad;
-  BALLAST_HD void operator()(std::size_t i) const {
-    auto const length = static_cast<std::int64_t>(lengths[i]);
+  template <class Len, class Index>
+  BALLAST_HD void operator()(std::size_t i, Len read, std::uint32_t& key, Index& own) const {
+    auto const length = static_cast<std::int64_t>(read);
     auto const good = length >= 1 && length <= longest;
     if (!good) atomic_min(*bad, i);
-    keys[i] = good ? static_cast<std::uint32_t>(length) : 0;
-    order[i] = static_cast<Index>(i);
+    key = good ? static_cast<std::uint32_t>(length) : 0;
+    own = static_cast<Index>(i);
   }
 };
 
@@ -58,7 +56,7 @@ template <class On, class Len, class Index>
                                                    balance_sorted<Index> s, std::uint64_t* bad) {
   constexpr typename On::error_type ok{};
   auto done = on.fill(bad, 0xff, sizeof(std::uint64_t));
-  if (done == ok) done = on.for_each(count, balance_key<Len, Index>{lengths, longest, s.unsorted, s.numbers, bad});
+  if (done == ok) done = map_each(on, count, lengths, balance_key{longest, bad}, s.unsorted, s.numbers);
   auto const bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(longest)));
   if (done == ok && count != 0) done = on.sort_descending(s.sort, s.sort_bytes, s.unsorted, s.keys, s.numbers, s.order, count, bits);
   return done;

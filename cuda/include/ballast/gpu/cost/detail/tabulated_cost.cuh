@@ -37,6 +37,9 @@ struct tabulated_cost {
   BALLAST_HD std::int64_t operator()(std::int64_t length) const { return table[length]; }
 };
 
+template <>
+inline constexpr bool cost_is_short<tabulated_cost> = true;
+
 template <class Cost>
 struct cost_write_table {
   Cost cost;

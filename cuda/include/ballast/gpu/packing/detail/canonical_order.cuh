@@ -4,6 +4,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/lengths.cuh>
+#include <ballast/gpu/core/map_each.cuh>
 #include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/packing/options.hpp>
@@ -33,21 +34,29 @@ struct pack_padding {
   return {static_cast<std::uint32_t>(o.sample_multiple), static_cast<std::uint32_t>(capacity / o.sample_multiple)};
 }
 
-template <class Length, class Key, class Index>
-struct write_length_keys {
+// Writes key and index of a sample in index order.
+struct write_length_key {
+  pack_padding pad;
+  std::uint64_t* first_bad;  // null: all samples are good
+  template <class Length, class Key, class Index>
+  BALLAST_HD void operator()(std::size_t i, Length read, Key& key, Index& sample) const {
+    auto const length = length_or_0(read, pad.longest());
+    if (length == 0 && first_bad != nullptr) atomic_min(*first_bad, i);
+    key = static_cast<Key>(length == 0 ? 0 : pad.key(length));
+    sample = static_cast<Index>(i);
+  }
+};
+// The same in an order of visits.
+template <class Length>
+struct write_visited_key {
   Length const* lengths;
   std::size_t count;
-  pack_padding pad;
-  Index const* visit;  // null: index order
-  Key* keys;
-  Index* samples;
-  std::uint64_t* first_bad;  // null: all samples are good
-  BALLAST_HD void operator()(std::size_t j) const {
-    auto const sample = visit == nullptr ? j : static_cast<std::size_t>(visit[j]);
-    auto const length = sample < count ? length_or_0(lengths[sample], pad.longest()) : 0;
-    if (length == 0 && first_bad != nullptr) atomic_min(*first_bad, sample < count ? sample : j);
-    keys[j] = static_cast<Key>(length == 0 ? 0 : pad.key(length));
-    samples[j] = static_cast<Index>(sample < count ? sample : 0);
+  write_length_key write;
+  template <class Key, class Index>
+  BALLAST_HD void operator()(std::size_t j, Index visited, Key& key, Index& sample) const {
+    auto const known = visited < count;
+    write(known ? static_cast<std::size_t>(visited) : j, known ? lengths[visited] : Length{0}, key, sample);
+    sample = known ? visited : 0;
   }
 };
 
@@ -83,8 +92,10 @@ struct canonical_order {
   [[nodiscard]] typename On::error_type queue(On on, Length const* lengths, std::size_t count, pack_padding pad, Index const* visit,
                                               std::uint64_t* first_bad) {
     using error_type = typename On::error_type;
-    auto const error =
-        on.for_each(count, write_length_keys<Length, Key, Index>{lengths, count, pad, visit, unsorted_keys, unsorted_samples, first_bad});
+    write_length_key const write{pad, first_bad};
+    auto const error = visit == nullptr
+                           ? map_each(on, count, lengths, write, unsorted_keys, unsorted_samples)
+                           : map_each(on, count, visit, write_visited_key<Length>{lengths, count, write}, unsorted_keys, unsorted_samples);
     return error != error_type{} ? error : on.sort_descending(temp, bytes, unsorted_keys, keys, unsorted_samples, samples, count, bits);
   }
 };
