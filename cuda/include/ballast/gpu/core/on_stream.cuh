@@ -23,7 +23,6 @@ namespace detail {
 template <class F>
 __global__ void __launch_bounds__(256) call_for_each(std::size_t count, F f) {
   auto const stride = std::size_t{gridDim.x} * blockDim.x;
-#pragma unroll 1  // one round but for more than 2^28 calls
   for (auto i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) f(i);
 }
 
