@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/layout/concepts.hpp>
 #include <ballast/layout/detail/token_offsets.hpp>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -116,6 +118,28 @@ template <cu_seqlens_range C>
   for (std::size_t i = 1; i < std::ranges::size(cu); ++i)
     if (at[i] - at[i - 1] > longest) longest = at[i] - at[i - 1];  // from one pack to the next, the difference is never positive
   return longest;
+}
+
+/// @brief Returns the length of each sequence or stored sample: the differences of neighbouring offsets.
+///
+/// @tparam T  `std::int32_t` or `std::int64_t`
+/// @tparam C  vector or span of token offsets
+/// @param offsets  cumulative lengths of one pack, or where samples are stored one after another; the first need not be 0
+/// @return one length less than there are offsets; none if there is no offset
+/// @throws invalid_input if an offset is below its predecessor, or a length does not fit in `T`
+/// @par Complexity
+/// O(offsets).
+template <token_offset T = std::int32_t, cu_seqlens_range C>
+[[nodiscard]] std::vector<T> sequence_lengths(C const& offsets) {
+  auto const at = std::span<std::ranges::range_value_t<C const> const>(offsets);
+  std::vector<T> out(at.empty() ? 0 : at.size() - 1);
+  for (std::size_t i = 1; i < at.size(); ++i) {
+    require(at[i - 1] <= at[i], [&] { return sentence(entry("offsets", i, at[i]), " is below its predecessor ", at[i - 1]); });
+    auto const length = static_cast<std::uint64_t>(at[i]) - static_cast<std::uint64_t>(at[i - 1]);
+    require(std::in_range<T>(length), [&] { return sentence("sequence ", i - 1, " of ", length, " tokens does not fit in ", 8 * sizeof(T), " bits"); });
+    out[i - 1] = static_cast<T>(length);
+  }
+  return out;
 }
 
 }  // namespace ballast::inline v0_2

@@ -136,4 +136,48 @@ template <class On, token_offset Offset>
                    detail::longer_of{});
 }
 
+/// @brief Writes the length of each sequence or stored sample; twin of `ballast::sequence_lengths`.
+///
+/// @tparam On      the backend
+/// @tparam Offset  `std::int32_t` or `std::int64_t`
+/// @tparam T       `std::int32_t` or `std::int64_t`
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
+/// @param offsets    `sequences` + 1 offsets; the first need not be 0
+/// @param sequences  number of sequences
+/// @param out        array of `sequences` elements
+/// @param first_bad  one word: the first sequence that ends below its begin or does not fit in `T`; `~0` if there is none. `out` is
+///                   unspecified unless it is `~0`
+/// @return the error, if any
+/// @par Complexity
+/// O(sequences).
+/// @par Determinism
+/// Each element is written once.
+template <class On, token_offset Offset, token_offset T>
+[[nodiscard]] typename On::error_type sequence_lengths(On on, void* temp, std::size_t& bytes, Offset const* offsets, std::size_t sequences,
+                                                       T* out, std::uint64_t* first_bad) {
+  using error_type = typename On::error_type;
+  if (temp == nullptr) return bytes = 1, error_type{};
+  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
+  return on.for_each(sequences, detail::write_length<Offset, T>{offsets, out, first_bad});
+}
+
+/// @brief Returns the lengths, as the overload with `temp` writes them; allocates and waits.
+/// @tparam T `std::int32_t` or `std::int64_t`
+/// @param on the backend @param offsets `sequences` + 1 offsets @param sequences number of sequences
+/// @return one length for each sequence, on the device
+/// @throws invalid_input as the host twin, with the same message
+/// @throws gpu_error if the backend reports an error
+template <token_offset T = std::int32_t, class On, token_offset Offset>
+[[nodiscard]] array<T, On> sequence_lengths(On on, Offset const* offsets, std::size_t sequences) {
+  array<T, On> out(on, sequences);
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "sequence_lengths", [&](void* temp, std::size_t& bytes) {
+    return sequence_lengths(on, temp, bytes, offsets, sequences, out.data(), bad.data());
+  });
+  if (fetch_one(on, bad.data()) != none_bad) static_cast<void>(ballast::sequence_lengths<T>(fetch(on, offsets, sequences + 1)));
+  return out;
+}
+
 }  // namespace ballast::inline v0_2::gpu

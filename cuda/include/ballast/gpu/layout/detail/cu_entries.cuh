@@ -4,12 +4,14 @@
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
+#include <ballast/layout/context_cu_seqlens.hpp>
 #include <ballast/layout/cu_seqlens.hpp>
+#include <ballast/layout/zigzag.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
-// The passes of cu_seqlens.cuh.
+// The passes of cu_seqlens.cuh and context_cu_seqlens.cuh.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -50,6 +52,56 @@ struct write_entries {
       out[place.at] = static_cast<Offset>(sum);
     else
       atomic_min(*first_bad, end - 1);
+  }
+};
+
+// The same for the cumulative lengths of context parallelism: tokens that are held, and tokens of the complete padded samples.
+struct context_tokens {
+  std::uint64_t held = 0, padded = 0;
+  friend BALLAST_HD context_tokens operator+(context_tokens a, context_tokens const& b) { return {a.held + b.held, a.padded + b.padded}; }
+};
+template <class Offset, class Index, class Length>
+struct member_context {
+  member_tokens<Offset, Index, Length> member;
+  zigzag rule;
+  std::int64_t rank;
+  BALLAST_HD context_tokens operator()(std::size_t m) const {
+    auto const padded = member(m);
+    if (padded == 0) return {};
+    auto const length = static_cast<std::int64_t>(member.lengths[member.members[m]]);
+    return {static_cast<std::uint64_t>(ballast::detail::held_tokens(length, static_cast<std::int64_t>(padded), rule, rank)), padded};
+  }
+};
+template <class Offset>
+struct write_context {
+  entry_bounds bounds;
+  context_tokens const* tokens;  // before each member
+  std::uint64_t ranks;           // that divide a padded sample
+  Offset* cu;
+  Offset* cu_padded;
+  std::uint64_t* first_bad;
+  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
+  BALLAST_HD void operator()(row_place const& place, no_input) const {
+    if (!place.inside || place.at < place.segment) return;
+    auto const start = bounds.members_before(place.segment), end = place.at - place.segment;
+    if (start > end || end > bounds.members) return;  // the offsets are not valid
+    auto const padded = tokens[end].padded - tokens[start].padded;
+    if (padded > largest<Offset>) return atomic_min(*first_bad, end - 1);
+    cu[place.at] = static_cast<Offset>(tokens[end].held - tokens[start].held);
+    cu_padded[place.at] = static_cast<Offset>(padded / ranks);
+  }
+};
+
+// The length of a sequence, if its offsets rise and it fits.
+template <class Offset, class T>
+struct write_length {
+  Offset const* offsets;
+  T* out;
+  std::uint64_t* first_bad;
+  BALLAST_HD void operator()(std::size_t i) const {
+    auto const length = static_cast<std::uint64_t>(offsets[i + 1]) - static_cast<std::uint64_t>(offsets[i]);
+    if (offsets[i + 1] < offsets[i] || length > largest<T>) return atomic_min(*first_bad, i);
+    out[i] = static_cast<T>(length);
   }
 };
 
