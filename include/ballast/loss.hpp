@@ -6,7 +6,8 @@
 /// training.
 ///
 /// `label_counts` counts the labels of each sequence, `loss_totals_of` adds them up for the normaliser, and `loss_weights` and
-/// `token_weights` give the weights. `loss_preset_named` has the conventions of common trainers.
+/// `token_weights` give the weights. `loss_preset_named` has the conventions of common trainers. `segment_figures` measures the values of
+/// each sequence.
 /// @code
 /// auto const preset = ballast::loss_preset_named("hf");
 /// auto const counts = ballast::label_counts(labels, cu_seqlens);
@@ -20,6 +21,7 @@
 #include <ballast/loss/label_counts.hpp>
 #include <ballast/loss/normaliser.hpp>
 #include <ballast/loss/presets.hpp>
+#include <ballast/loss/segment_figures.hpp>
 #include <ballast/loss/token_weights.hpp>
 #include <ballast/loss/totals.hpp>
 #include <ballast/loss/weights.hpp>

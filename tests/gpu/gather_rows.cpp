@@ -41,10 +41,22 @@ struct stored {
   gpu::stored_packs<Index, Offset, Start> plan;
 
   stored(On on, ballast::groups<Index> const& p, std::vector<Offset> const& c, std::vector<Start> const& s, std::size_t tokens)
-      : packs(p), cu(c), starts(s), row(tokens), offsets(send(on, p.offsets)), members(send(on, p.members)), device_cu(send(on, c)),
+      : packs(p),
+        cu(c),
+        starts(s),
+        row(tokens),
+        offsets(send(on, p.offsets)),
+        members(send(on, p.members)),
+        device_cu(send(on, c)),
         device_starts(send(on, s)),
-        plan{.offsets = offsets.data(), .packs = p.size(), .members = members.data(), .placed = p.members.size(), .cu = device_cu.data(),
-             .starts = device_starts.data(), .samples = s.size() - 1, .stored = s.back() < 0 ? 0 : static_cast<std::size_t>(s.back()),
+        plan{.offsets = offsets.data(),
+             .packs = p.size(),
+             .members = members.data(),
+             .placed = p.members.size(),
+             .cu = device_cu.data(),
+             .starts = device_starts.data(),
+             .samples = s.size() - 1,
+             .stored = s.back() < 0 ? 0 : static_cast<std::size_t>(s.back()),
              .row = tokens} {}
 };
 

@@ -29,8 +29,12 @@ Value any_value(ballast::splitmix64& draw, bool odd) {
   auto const bits = static_cast<std::int64_t>(draw()) >> (draw() % 62);
   if constexpr (std::floating_point<Value>) {
     if (odd && draw() % 50 == 0) {
-      constexpr Value values[] = {std::numeric_limits<Value>::infinity(), -std::numeric_limits<Value>::infinity(),
-                                  std::numeric_limits<Value>::quiet_NaN(), Value{0}, -Value{0}, Value{0x1p60F}};
+      constexpr Value values[] = {std::numeric_limits<Value>::infinity(),
+                                  -std::numeric_limits<Value>::infinity(),
+                                  std::numeric_limits<Value>::quiet_NaN(),
+                                  Value{0},
+                                  -Value{0},
+                                  Value{0x1p60F}};
       return values[draw() % 6];
     }
     return std::ldexp(static_cast<Value>(bits), -40);

@@ -126,29 +126,28 @@ void test_as_host(On on) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return ballast_test::run_everywhere(
-      argc, argv,
-      part{"masks",
-           [](auto on) {
-             for (std::size_t const rows : {0U, 1U, 2U, 33U})
-               for (std::size_t const width : {1U, 7U, 8U, 31U, 300U, 2048U, 2049U}) {
-                 test_mask<std::uint8_t, std::int32_t, std::int64_t>(on, rows, width);
-                 test_mask<std::int64_t, std::int64_t, std::int32_t>(on, rows, width);
-               }
-             test_bad_masks(on);
-           }},
-      part{"large", [](auto on) { test_mask<std::uint8_t, std::int32_t, std::int64_t>(on, 1000, 1000); }},
-      part{"context",
-           [](auto on) {
-             for (int shape = 0; shape < ballast_test::distributions; ++shape)
-               for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) {
-                 test_context<std::int32_t>(on, shape, n, 4);
-                 test_context<std::int64_t>(on, shape, n, 3);
-               }
-             test_context<std::int32_t>(on, 3, 100'000, 8);
-           }},
-      part{"bad_data", [](auto on) {
-             test_as_host<std::int32_t>(on);
-             test_as_host<std::int64_t>(on);
-           }});
+  return ballast_test::run_everywhere(argc, argv,
+                                      part{"masks",
+                                           [](auto on) {
+                                             for (std::size_t const rows : {0U, 1U, 2U, 33U})
+                                               for (std::size_t const width : {1U, 7U, 8U, 31U, 300U, 2048U, 2049U}) {
+                                                 test_mask<std::uint8_t, std::int32_t, std::int64_t>(on, rows, width);
+                                                 test_mask<std::int64_t, std::int64_t, std::int32_t>(on, rows, width);
+                                               }
+                                             test_bad_masks(on);
+                                           }},
+                                      part{"large", [](auto on) { test_mask<std::uint8_t, std::int32_t, std::int64_t>(on, 1000, 1000); }},
+                                      part{"context",
+                                           [](auto on) {
+                                             for (int shape = 0; shape < ballast_test::distributions; ++shape)
+                                               for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) {
+                                                 test_context<std::int32_t>(on, shape, n, 4);
+                                                 test_context<std::int64_t>(on, shape, n, 3);
+                                               }
+                                             test_context<std::int32_t>(on, 3, 100'000, 8);
+                                           }},
+                                      part{"bad_data", [](auto on) {
+                                             test_as_host<std::int32_t>(on);
+                                             test_as_host<std::int64_t>(on);
+                                           }});
 }

@@ -104,7 +104,8 @@ TEST_CASE("sequence_lengths: the inverse of cu_seqlens, for any first offset") {
   CHECK(ballast::sequence_lengths(ballast::cu_seqlens(std::vector<int>{0, 1, 2, 3, 4}, lengths)) == lengths);
   CHECK(ballast::sequence_lengths<std::int64_t>(std::vector<std::int64_t>{7, 7, 9}) == std::vector<std::int64_t>{0, 2});
   CHECK(ballast::sequence_lengths(std::vector<std::int32_t>{}).empty());
-  CHECK(refusal([] { return ballast::sequence_lengths(std::vector<std::int32_t>{0, 2, 1}); }) == "offsets[2] = 1 is below its predecessor 2");
+  CHECK(refusal([] { return ballast::sequence_lengths(std::vector<std::int32_t>{0, 2, 1}); }) ==
+        "offsets[2] = 1 is below its predecessor 2");
   constexpr auto least = (std::numeric_limits<std::int64_t>::min)();
   CHECK(refusal([] { return ballast::sequence_lengths(std::vector<std::int64_t>{0, std::int64_t{1} << 31}); }) ==
         "sequence 0 of 2147483648 tokens does not fit in 32 bits");

@@ -82,8 +82,7 @@ TEST_CASE("gather_rows: bad input is named, and nothing is written") {
   std::vector<std::int32_t> const wide{0, 3, 5, 0, 3};
   CHECK(gather(twice, wide, starts) == "accepted");  // reading a sample twice is no mistake, writing it is one
   CHECK(refusal([&] { return ballast::scatter_rows(twice, wide, starts, all, {5}); }) == "scatter_rows: sample 0 is a member twice");
-  CHECK(refusal([&] { return ballast::scatter_rows(packs, cu, starts, values, {5}); }) ==
-        "scatter_rows: rows has 9 values, 10 are read");
+  CHECK(refusal([&] { return ballast::scatter_rows(packs, cu, starts, values, {5}); }) == "scatter_rows: rows has 9 values, 10 are read");
   CHECK(refused_untouched(store, [&] { ballast::scatter_rows(twice, wide, starts, all, std::span(store), {5}); }));
 }
 

@@ -995,6 +995,32 @@ class Rows(unittest.TestCase):
         self.assertEqual(ballast.segment_ids(cu, row=7).tolist(), [1, 1, 2, 2, 2, 0, 0])
         self.assertEqual(ballast.segment_ids(cu, padded=[0, 4, 8]).tolist(), [1, 1, 0, 0, 2, 2, 2, 0])
 
+    def test_context_parallel_lengths(self):
+        actual, padded = ballast.context_cu_seqlens([2, 0], [3, 9, 2], ranks=2)
+        self.assertEqual((actual.tolist(), padded.tolist(), padded.dtype), ([0, 2, 5], [0, 4, 8], np.int32))
+        of_ranks = [ballast.context_cu_seqlens([2, 0], [3, 9, 2], ranks=2, rank=r) for r in range(2)]
+        self.assertEqual(sum(a for a, _ in of_ranks).tolist(), actual.tolist())
+        self.assertEqual([p.tolist() for _, p in of_ranks], [[0, 2, 4]] * 2)
+        with self.assertRaisesRegex(ValueError, "rank = 2 must be in"):
+            ballast.context_cu_seqlens([0], [3], ranks=2, rank=2)
+
+    def test_gathered_rows_hold_the_tokens_of_their_samples(self):
+        lengths = drawn(200, 512)
+        plan = ballast.pack(lengths, 512, sample_multiple=8)
+        store = np.arange(sum(lengths)) * 7
+        places = ballast.gather_indices(plan.packs, lengths, row=520, multiple=8).reshape(len(plan.packs), 520)
+        rows = np.where(places < 0, -100, store[places])
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        for row, pack in zip(rows, plan.packs):
+            for begin, sample in zip(ballast.cu_seqlens(pack, lengths, multiple=8), pack):
+                self.assertTrue((row[begin : begin + lengths[sample]] == store[starts[sample] : starts[sample + 1]]).all())
+        self.assertEqual((rows == -100).sum(), rows.size - store.size)
+        back = np.zeros_like(store)
+        back[places[places >= 0]] = rows[places >= 0]
+        self.assertTrue((back == store).all())
+        with self.assertRaisesRegex(ValueError, "a row of 1 tokens is too short"):
+            ballast.gather_indices(plan.packs, lengths, row=1)
+
     def test_static_rows_have_arrays_of_one_size(self):
         lengths = drawn(500, 4096)
         plan = ballast.pack(lengths, 4096, max_items=24)

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/lengths.hpp>
+#include <ballast/layout/context_cu_seqlens.hpp>
 #include <ballast/layout/cu_seqlens.hpp>
+#include <ballast/layout/gather_rows.hpp>
 #include <ballast/layout/packed_row.hpp>
 #include <ballast/layout/position_ids.hpp>
 #include <ballast/layout/segment_ids.hpp>
 
+#include <nanobind/stl/pair.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -78,6 +85,32 @@ void bind_layout(nb::module_& m) {
       "pack"_a, "lengths"_a, nb::kw_only(), "multiple"_a = 1,
       "The cumulative lengths of a pack as attention kernels take them: int32, from 0, one entry more than the pack has samples.\n\n"
       "`lengths` are those of all samples. Each is rounded up to `multiple`: 2 * CP for zigzag context parallelism.");
+  m.def(
+      "context_cu_seqlens",
+      [](array_like const& pack, array_like const& lengths, std::int64_t ranks, std::int64_t rank) {
+        nb::list one;
+        one.append(pack);
+        auto both = ballast::context_cu_seqlens(groups_of(nb::borrow<array_sequence>(one)), integers(lengths, "lengths").copy(), {ranks}, rank);
+        return std::pair(array_of(std::move(both.cu_seqlens)), array_of(std::move(both.cu_seqlens_padded)));
+      },
+      "pack"_a, "lengths"_a, nb::kw_only(), "ranks"_a, "rank"_a = ballast::whole_row,
+      "The cumulative lengths of a pack under context parallelism, actual and padded to 2 * `ranks`, int32: what Transformer Engine\n"
+      "takes as cu_seqlens_q and cu_seqlens_q_padded. With a `rank`, those of the tokens that this rank holds.");
+  m.def(
+      "gather_indices",
+      [](array_sequence const& packs, array_like const& lengths, std::size_t row, std::int64_t multiple) {
+        auto const members = groups_of(packs);
+        auto const tokens = integers(lengths, "lengths").copy();
+        std::vector<std::int64_t> starts(tokens.size() + 1), places(static_cast<std::size_t>(ballast::extent_of(tokens).tokens));
+        auto const cu = ballast::cu_seqlens<std::int64_t>(members, tokens, multiple);
+        std::partial_sum(tokens.begin(), tokens.end(), starts.begin() + 1);
+        std::iota(places.begin(), places.end(), std::int64_t{0});
+        return array_of(ballast::gather_rows(members, cu, starts, places, {.tokens = row}, -1));
+      },
+      "packs"_a, "lengths"_a, nb::kw_only(), "row"_a, "multiple"_a = 1,
+      "Which token of samples that are stored one after another each place of the packed rows holds, int64; -1 is padding.\n\n"
+      "With `i = gather_indices(...).reshape(len(packs), row)`, rows are `numpy.where(i < 0, padding, store[i])`, and\n"
+      "`store[i[i >= 0]] = rows[i >= 0]` brings values of rows back to the samples. Each sequence is padded to a `multiple`.");
   m.def(
       "position_ids",
       [](array_like const& cu, std::size_t row) { return array_of(ballast::position_ids<std::int64_t>(integers(cu, "cu").copy(), row)); },

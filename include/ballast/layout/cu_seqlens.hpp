@@ -136,7 +136,8 @@ template <token_offset T = std::int32_t, cu_seqlens_range C>
   for (std::size_t i = 1; i < at.size(); ++i) {
     require(at[i - 1] <= at[i], [&] { return sentence(entry("offsets", i, at[i]), " is below its predecessor ", at[i - 1]); });
     auto const length = static_cast<std::uint64_t>(at[i]) - static_cast<std::uint64_t>(at[i - 1]);
-    require(std::in_range<T>(length), [&] { return sentence("sequence ", i - 1, " of ", length, " tokens does not fit in ", 8 * sizeof(T), " bits"); });
+    require(std::in_range<T>(length),
+            [&] { return sentence("sequence ", i - 1, " of ", length, " tokens does not fit in ", 8 * sizeof(T), " bits"); });
     out[i - 1] = static_cast<T>(length);
   }
   return out;

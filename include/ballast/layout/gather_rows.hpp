@@ -46,7 +46,8 @@ void require_stored(char const* what, groups<Index> const& packs, C const& cu_se
   require(!starts.empty(), [&] { return sentence(what, ": starts needs an entry for each sample and one for the end"); });
   require(starts[0] >= 0, [&] { return entry("starts", 0, starts[0]) + " must not be negative"; });
   for (std::size_t i = 1; i < starts.size(); ++i)
-    require(starts[i - 1] <= starts[i], [&] { return sentence(entry("starts", i, starts[i]), " is below its predecessor ", starts[i - 1]); });
+    require(starts[i - 1] <= starts[i],
+            [&] { return sentence(entry("starts", i, starts[i]), " is below its predecessor ", starts[i - 1]); });
   require(std::cmp_less_equal(starts.back(), stored),
           [&] { return sentence(what, ": starts ends at ", starts.back(), ", but there are values of ", stored, " tokens"); });
   std::vector<bool> seen(once ? starts.size() - 1 : 0);
@@ -55,9 +56,8 @@ void require_stored(char const* what, groups<Index> const& packs, C const& cu_se
     require_row(bounds, row, what);
     for (std::size_t i = 0; i < packs[p].size(); ++i) {
       auto const member = packs[p][i];
-      require(member < starts.size() - 1, [&] {
-        return sentence(what, ": pack ", p, " holds member ", member, ", but there are ", starts.size() - 1, " samples");
-      });
+      require(member < starts.size() - 1,
+              [&] { return sentence(what, ": pack ", p, " holds member ", member, ", but there are ", starts.size() - 1, " samples"); });
       auto const tokens = std::int64_t{starts[member + 1]} - starts[member], room = std::int64_t{bounds[i + 1]} - bounds[i];
       require(tokens <= room,
               [&] { return sentence(what, ": sample ", member, " has ", tokens, " tokens but room for only ", room, " in pack ", p); });

@@ -22,9 +22,9 @@ namespace ballast::inline v0_2 {
 /// @tparam Index  element of the indices, by which tensors are often read as `std::int64_t`
 template <token_offset T = std::int32_t, token_offset Index = std::int64_t>
 struct unpadded_rows {
-  std::vector<Index> indices;   ///< place of each token in the flattened mask, ascending
-  std::vector<T> cu_seqlens;    ///< tokens before each row, and of all rows
-  T longest = 0;                ///< most tokens of a row: the argument `max_seqlen` of kernels
+  std::vector<Index> indices;  ///< place of each token in the flattened mask, ascending
+  std::vector<T> cu_seqlens;   ///< tokens before each row, and of all rows
+  T longest = 0;               ///< most tokens of a row: the argument `max_seqlen` of kernels
 };
 
 namespace detail {
@@ -33,9 +33,8 @@ template <token_offset T, token_offset Index>
 std::size_t require_mask(std::size_t places, std::size_t width) {
   require(width > 0, [] { return std::string("width = 0 must be positive"); });
   require(places % width == 0, [&] { return sentence("unpad_rows: a mask of ", places, " elements has no rows of ", width); });
-  require(std::in_range<T>(places) && std::in_range<Index>(places), [&] {
-    return sentence("unpad_rows: a mask of ", places, " elements needs more than 32 bits; use std::int64_t");
-  });
+  require(std::in_range<T>(places) && std::in_range<Index>(places),
+          [&] { return sentence("unpad_rows: a mask of ", places, " elements needs more than 32 bits; use std::int64_t"); });
   return places / width;
 }
 }  // namespace detail

@@ -21,7 +21,8 @@ namespace ballast::inline v0_2 {
 
 /// @brief A value of a token that segments are measured by: a floating-point number, or an integer that a signed 64-bit one can hold.
 template <class T>
-concept segment_value = (std::floating_point<T> && sizeof(T) <= sizeof(double)) || (std::integral<T> && (std::signed_integral<T> || sizeof(T) < sizeof(std::int64_t)));
+concept segment_value = (std::floating_point<T> && sizeof(T) <= sizeof(double)) ||
+                        (std::integral<T> && (std::signed_integral<T> || sizeof(T) < sizeof(std::int64_t)));
 
 /// @brief The sum of values: integers are exact, numbers are rounded once to a multiple of 2^-24.
 /// @tparam Value  a `segment_value`
@@ -32,10 +33,10 @@ using segment_sum = fixed_point_sum<std::floating_point<Value> ? 24 : 0>;
 /// @tparam Value  a `segment_value`
 template <segment_value Value>
 struct segment_figure {
-  Value least{};              ///< the least value, -0 below 0; NaN if there is one among the values
-  Value largest{};            ///< the largest value; NaN if there is one among the values
-  segment_sum<Value> sum{};   ///< the same words for any split and order
-  double mean = 0;            ///< `sum.value()` divided by the number of values; NaN unless `sum.clean()`
+  Value least{};             ///< the least value, -0 below 0; NaN if there is one among the values
+  Value largest{};           ///< the largest value; NaN if there is one among the values
+  segment_sum<Value> sum{};  ///< the same words for any split and order
+  double mean = 0;           ///< `sum.value()` divided by the number of values; NaN unless `sum.clean()`
 };
 
 /// @brief Computes figures of each sequence of a row.

@@ -26,15 +26,17 @@ template <class Value>
 }
 template <class Value>
 [[nodiscard]] BALLAST_HD constexpr Value of_ordered_key(std::uint64_t key) noexcept {
-  if constexpr (std::is_floating_point_v<Value>)
-    return key == 0 || key == ~std::uint64_t{0} ? std::numeric_limits<Value>::quiet_NaN()
-                                                : static_cast<Value>(__builtin_bit_cast(double, key >= top_bit ? key ^ top_bit : ~key));
-  else
+  if constexpr (std::is_floating_point_v<Value>) {
+    constexpr auto nan = std::numeric_limits<Value>::quiet_NaN();
+    if (key == 0 || key == ~std::uint64_t{0}) return nan;
+    return static_cast<Value>(__builtin_bit_cast(double, key >= top_bit ? key ^ top_bit : ~key));
+  } else {
     return static_cast<Value>(static_cast<std::int64_t>(key ^ top_bit));
+  }
 }
 
 struct segment_part {
-  std::uint64_t least = ~std::uint64_t{0}, largest = 0;                // keys
+  std::uint64_t least = ~std::uint64_t{0}, largest = 0;                      // keys
   std::int64_t high = 0, low = 0, saturated = 0, not_finite = 0, count = 0;  // the words of the sum, carried; number of values
 
   BALLAST_HD constexpr void add(segment_part const& other) noexcept {
@@ -55,7 +57,7 @@ template <class Value>
   out.least = out.largest = ordered_key(value);
   std::int64_t units = 0;
   if constexpr (std::is_floating_point_v<Value>) {
-    if (value != value) {
+    if (value != value) {  // NaN
       out.least = 0;
       out.largest = ~std::uint64_t{0};
     }
@@ -82,7 +84,8 @@ template <class Value>
 template <class Value>
 [[nodiscard]] BALLAST_HD constexpr double mean_of(segment_part const& part) noexcept {
   if (part.count == 0) return 0.0;
-  if (part.saturated != 0 || part.not_finite != 0) return std::numeric_limits<double>::quiet_NaN();
+  constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
+  if (part.saturated != 0 || part.not_finite != 0) return nan;
   constexpr auto unit = std::is_floating_point_v<Value> ? 0x1p8 : 0x1p32;  // of the high word
   return nearest_double(part.high, part.low, 0x1p32) * unit / static_cast<double>(part.count);
 }

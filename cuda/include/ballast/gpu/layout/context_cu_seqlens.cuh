@@ -69,9 +69,9 @@ template <class On, index_type Index, integer Length, token_offset Offset>
   detail::entry_bounds const bounds{offsets, packs, member_count};
   if (auto const error = on.for_each(packs + 1, detail::check_packs{bounds, member_count, first_bad}); error != error_type{}) return error;
   if (auto const error = scan(room.memory, room.bytes); error != error_type{}) return error;
-  auto const ranks = rank == whole_row ? std::uint64_t{1} : static_cast<std::uint64_t>(rule.ranks);
+  auto const most = detail::largest<Offset> / (rank == whole_row ? 1 : static_cast<std::uint64_t>(rule.ranks));
   return visit_rows(on, same_bounds<detail::entry_bounds>{bounds}, 1, member_count + packs,
-                    detail::write_context<Offset>{bounds, tokens, ranks, cu, cu_padded, first_bad});
+                    detail::write_context<Offset>{bounds, tokens, most, cu, cu_padded, first_bad});
 }
 
 /// @brief Cumulative lengths of all packs in memory of a backend, as `ballast::context_lengths`.

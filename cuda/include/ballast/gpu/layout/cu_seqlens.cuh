@@ -173,9 +173,8 @@ template <token_offset T = std::int32_t, class On, token_offset Offset>
 [[nodiscard]] array<T, On> sequence_lengths(On on, Offset const* offsets, std::size_t sequences) {
   array<T, On> out(on, sequences);
   array<std::uint64_t, On> const bad(on, 1);
-  call(on, "sequence_lengths", [&](void* temp, std::size_t& bytes) {
-    return sequence_lengths(on, temp, bytes, offsets, sequences, out.data(), bad.data());
-  });
+  call(on, "sequence_lengths",
+       [&](void* temp, std::size_t& bytes) { return sequence_lengths(on, temp, bytes, offsets, sequences, out.data(), bad.data()); });
   if (fetch_one(on, bad.data()) != none_bad) static_cast<void>(ballast::sequence_lengths<T>(fetch(on, offsets, sequences + 1)));
   return out;
 }

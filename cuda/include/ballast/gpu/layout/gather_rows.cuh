@@ -78,8 +78,7 @@ template <class On, class Plan, class Move>
   entry_bounds const entries{plan.offsets, plan.packs, plan.placed};
   if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
   auto const checks = plan.packs < plan.samples ? plan.samples : plan.packs;
-  if (auto const error = on.for_each(checks + 1, check_stored<Plan>{{entries, all, first_bad}, plan}); error != error_type{})
-    return error;
+  if (auto const error = on.for_each(checks + 1, check_stored<Plan>{{entries, all, first_bad}, plan}); error != error_type{}) return error;
   if (once)
     if (auto const error = on.fill(holders, 0xff, plan.samples * sizeof(std::uint64_t)); error != error_type{}) return error;
   find_stored<Plan> const find{plan, units, sequences, once ? held : nullptr, holders, first_bad};
@@ -139,9 +138,9 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, t
   if (plan.row > detail::largest<Id>) return On::invalid_value;
   return detail::move_rows(on, temp, bytes, plan, 1, false, first_bad, [&](detail::stored_at const& find) {
     auto const columns = detail::columns_of(values...);
-    return visit_rows(on, detail::rows_of(plan, 1, first_bad), plan.packs, plan.row,
-                      detail::gather_place<Id, std::remove_const_t<decltype(columns)>>{find, plan.row, ids.position_ids, ids.segment_ids,
-                                                                                      columns});
+    return visit_rows(
+        on, detail::rows_of(plan, 1, first_bad), plan.packs, plan.row,
+        detail::gather_place<Id, std::remove_const_t<decltype(columns)>>{find, plan.row, ids.position_ids, ids.segment_ids, columns});
   });
 }
 
@@ -153,8 +152,7 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, t
 template <class On, index_type Index, token_offset Offset, token_offset Start, token_offset Id, class... T>
 void gather_rows(On on, stored_packs<Index, Offset, Start> const& plan, row_ids<Id> const& ids, row_column<T> const&... values) {
   array<std::uint64_t, On> const bad(on, 1);
-  call(on, "gather_rows",
-       [&](void* temp, std::size_t& bytes) { return gather_rows(on, temp, bytes, plan, ids, bad.data(), values...); });
+  call(on, "gather_rows", [&](void* temp, std::size_t& bytes) { return gather_rows(on, temp, bytes, plan, ids, bad.data(), values...); });
   detail::require_stored(on, bad.data(), "gather_rows", plan, false);
 }
 
@@ -190,8 +188,9 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, c
         detail::columns_of(row_column<unit>{reinterpret_cast<unit const*>(values.from), reinterpret_cast<unit*>(values.to), padding});
     auto const length = plan.row * units;
     return detail::move_rows(on, temp, bytes, plan, units, false, first_bad, [&](detail::stored_at const& find) {
-      return visit_rows(on, detail::rows_of(plan, units, first_bad), plan.packs, length,
-                        detail::gather_place<std::int32_t, std::remove_const_t<decltype(columns)>>{find, length, nullptr, nullptr, columns});
+      return visit_rows(
+          on, detail::rows_of(plan, units, first_bad), plan.packs, length,
+          detail::gather_place<std::int32_t, std::remove_const_t<decltype(columns)>>{find, length, nullptr, nullptr, columns});
     });
   });
 }
@@ -244,9 +243,8 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, c
     using unit = std::remove_cvref_t<decltype(any)>;
     auto const length = plan.row * units;
     return detail::move_rows(on, temp, bytes, plan, units, true, first_bad, [&](detail::stored_at const& find) {
-      return visit_rows(
-          on, detail::rows_of(plan, units, first_bad), plan.packs, length,
-          detail::scatter_place<unit>{find, length, reinterpret_cast<unit const*>(rows), reinterpret_cast<unit*>(out)});
+      return visit_rows(on, detail::rows_of(plan, units, first_bad), plan.packs, length,
+                        detail::scatter_place<unit>{find, length, reinterpret_cast<unit const*>(rows), reinterpret_cast<unit*>(out)});
     });
   });
 }
@@ -264,9 +262,8 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, c
   array<T, On> out(on, plan.stored * width);
   array<std::uint64_t, On> const bad(on, 1);
   check(on.fill(out.data(), 0, out.size() * sizeof(T)), "fill");
-  call(on, "scatter_rows", [&](void* temp, std::size_t& bytes) {
-    return scatter_rows(on, temp, bytes, plan, width, rows, out.data(), bad.data());
-  });
+  call(on, "scatter_rows",
+       [&](void* temp, std::size_t& bytes) { return scatter_rows(on, temp, bytes, plan, width, rows, out.data(), bad.data()); });
   detail::require_stored(on, bad.data(), "scatter_rows", plan, true);
   return out;
 }

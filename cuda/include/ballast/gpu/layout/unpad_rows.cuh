@@ -151,7 +151,8 @@ template <class On, std::integral Mask, token_offset Index, token_offset T>
   };
   auto room = cut.finish<On>(bytes, scan, reduce);
   if (room.ends) return room.error;
-  if (auto const error = on.blocks(tiles, detail::mask_lanes, 0, detail::count_mask<Mask>{part, counts}); error != error_type{}) return error;
+  if (auto const error = on.blocks(tiles, detail::mask_lanes, 0, detail::count_mask<Mask>{part, counts}); error != error_type{})
+    return error;
   if (auto const error = scan(room.memory, room.bytes); error != error_type{}) return error;
   using place = detail::place_mask<Mask, T, Index>;
   auto const shared = (detail::mask_lanes + detail::mask_lanes / place::bundle) * sizeof(std::uint32_t);

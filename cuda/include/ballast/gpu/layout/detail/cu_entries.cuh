@@ -55,7 +55,7 @@ struct write_entries {
   }
 };
 
-// The same for the cumulative lengths of context parallelism: tokens that are held, and tokens of the complete padded samples.
+// The same for the cumulative lengths of context parallelism: tokens that are held, without and with padding.
 struct context_tokens {
   std::uint64_t held = 0, padded = 0;
   friend BALLAST_HD context_tokens operator+(context_tokens a, context_tokens const& b) { return {a.held + b.held, a.padded + b.padded}; }
@@ -69,14 +69,15 @@ struct member_context {
     auto const padded = member(m);
     if (padded == 0) return {};
     auto const length = static_cast<std::int64_t>(member.lengths[member.members[m]]);
-    return {static_cast<std::uint64_t>(ballast::detail::held_tokens(length, static_cast<std::int64_t>(padded), rule, rank)), padded};
+    return {static_cast<std::uint64_t>(ballast::detail::held_tokens(length, static_cast<std::int64_t>(padded), rule, rank)),
+            rank == whole_row ? padded : padded / static_cast<std::uint64_t>(rule.ranks)};
   }
 };
 template <class Offset>
 struct write_context {
   entry_bounds bounds;
   context_tokens const* tokens;  // before each member
-  std::uint64_t ranks;           // that divide a padded sample
+  std::uint64_t most;            // largest number of padded tokens of a row
   Offset* cu;
   Offset* cu_padded;
   std::uint64_t* first_bad;
@@ -86,9 +87,9 @@ struct write_context {
     auto const start = bounds.members_before(place.segment), end = place.at - place.segment;
     if (start > end || end > bounds.members) return;  // the offsets are not valid
     auto const padded = tokens[end].padded - tokens[start].padded;
-    if (padded > largest<Offset>) return atomic_min(*first_bad, end - 1);
+    if (padded > most) return atomic_min(*first_bad, end - 1);
     cu[place.at] = static_cast<Offset>(tokens[end].held - tokens[start].held);
-    cu_padded[place.at] = static_cast<Offset>(padded / ranks);
+    cu_padded[place.at] = static_cast<Offset>(padded);
   }
 };
 

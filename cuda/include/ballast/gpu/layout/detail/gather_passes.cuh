@@ -51,8 +51,8 @@ struct check_stored {
   }
 };
 
-// Visits the entries of cu_seqlens: checks each, and finds where its sequence is stored. With `held` and `holders`, for each sample also the
-// first entry that has it, and for each entry its sample.
+// Visits the entries of cu_seqlens: checks each, and finds where its sequence is stored. With `held` and `holders`, for each sample also
+// the first entry that has it, and for each entry its sample.
 template <class Plan>
 struct find_stored {
   Plan plan;

@@ -75,7 +75,8 @@ struct figure_tile {
       kept.of_lanes[lane] = part;
       if (lane >= 2) return;
       auto const at = lane == 0 ? first + 1 : last;
-      kept.ends[lane] = first_where(sequences, [&](std::uint64_t i) { return static_cast<std::uint64_t>(cu[lane == 0 ? i + 1 : i]) >= at; });
+      kept.ends[lane] =
+          first_where(sequences, [&](std::uint64_t i) { return static_cast<std::uint64_t>(cu[lane == 0 ? i + 1 : i]) >= at; });
     });
     block.each([&](unsigned lane) {
       if (lane >= most_lanes / bundle) return;
