@@ -13,6 +13,8 @@
 namespace ballast::inline v0_2::detail {
 
 inline constexpr auto top_bit = std::uint64_t{1} << 63;
+template <class Value>
+inline constexpr auto no_number = std::numeric_limits<Value>::quiet_NaN();
 
 // Of two numbers that are not NaN, the larger one has the larger key; -0 is below 0. No such number has the key 0 or ~0.
 template <class Value>
@@ -27,8 +29,7 @@ template <class Value>
 template <class Value>
 [[nodiscard]] BALLAST_HD constexpr Value of_ordered_key(std::uint64_t key) noexcept {
   if constexpr (std::is_floating_point_v<Value>) {
-    constexpr auto nan = std::numeric_limits<Value>::quiet_NaN();
-    if (key == 0 || key == ~std::uint64_t{0}) return nan;
+    if (key == 0 || key == ~std::uint64_t{0}) return no_number<Value>;
     return static_cast<Value>(__builtin_bit_cast(double, key >= top_bit ? key ^ top_bit : ~key));
   } else {
     return static_cast<Value>(static_cast<std::int64_t>(key ^ top_bit));
@@ -84,8 +85,7 @@ template <class Value>
 template <class Value>
 [[nodiscard]] BALLAST_HD constexpr double mean_of(segment_part const& part) noexcept {
   if (part.count == 0) return 0.0;
-  constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
-  if (part.saturated != 0 || part.not_finite != 0) return nan;
+  if (part.saturated != 0 || part.not_finite != 0) return no_number<double>;
   constexpr auto unit = std::is_floating_point_v<Value> ? 0x1p8 : 0x1p32;  // of the high word
   return nearest_double(part.high, part.low, 0x1p32) * unit / static_cast<double>(part.count);
 }
