@@ -96,6 +96,8 @@ void test_plan(On on, ballast::shards<Index> const& plan, std::vector<std::int64
       expect_equal(fetch(on, gpu::shard_position_ids<T>(on, plan, rank, pass)), position, "position ids" + in_pass);
       expect_equal(fetch(on, gpu::shard_token_indices<T>(on, plan, rank, pass, sent.starts.data(), starts.size())), index,
                    "token indices" + in_pass);
+      expect_equal(fetch(on, gpu::shard_cu_seqlens<T>(on, plan, rank, pass)), ballast::shard_cu_seqlens<T>(plan, rank, pass),
+                   "cu_seqlens" + in_pass);
       positions.insert(positions.end(), position.begin(), position.end());
       indices.insert(indices.end(), index.begin(), index.end());
     }
@@ -163,6 +165,15 @@ void test_bad_data(On on) {
   }
   std::size_t bytes = 0;
   gpu::array<std::int32_t, On> const out(on, 9);
+  auto const entries = [&](auto const& pieces, std::size_t samples) {
+    call(on, "shard_cu_seqlens", [&](void* temp, std::size_t& need) {
+      return gpu::shard_cu_seqlens(on, temp, need, pieces.data(), 3, samples, out.data(), sent.bad.data());
+    });
+    return sent.first_bad();
+  };
+  expect(entries(sent.pieces, 3) == gpu::none_bad && entries(longer.pieces, 3) == 2, "the first piece with too many tokens");
+  expect(entries(sent.pieces, 2) == 3 && entries(sent.pieces, 4) == 3, "another number of samples");
+  expect_refusal("shard_cu_seqlens: 1099511627781 does not fit in 32 bits", [&] { return gpu::shard_cu_seqlens(on, long_sample, 0, 0); });
   auto const twin = [&](void* temp) {
     return gpu::shard_position_ids(on, temp, bytes, sent.pieces.data(), 3, 9, out.data(), sent.bad.data());
   };
@@ -191,12 +202,14 @@ void test_as_host(On on) {
     auto const sent = send(on, starts);
     auto const pass = draw() % 10 == 0 ? std::size_t{1} : std::size_t{0};
     auto const at = " in round " + std::to_string(round);
+    refused += expect_as_host([&] { return gpu::shard_cu_seqlens<T>(on, plan, 0, pass); },
+                              [&] { return ballast::shard_cu_seqlens<T>(plan, 0, pass); }, "cu_seqlens" + at);
     refused += expect_as_host([&] { return gpu::shard_position_ids<T>(on, plan, 0, pass); },
                               [&] { return ballast::shard_position_ids<T>(plan, 0, pass); }, "position ids" + at);
     refused += expect_as_host([&] { return gpu::shard_token_indices<T>(on, plan, 0, pass, sent.data(), starts.size()); },
                               [&] { return ballast::shard_token_indices<T>(plan, 0, pass, starts); }, "token indices" + at);
   }
-  expect(refused > 40 && refused < 360, std::to_string(refused) + " of 400 refused");
+  expect(refused > 40 && refused < 500, std::to_string(refused) + " of 600 refused");
 }
 
 }  // namespace

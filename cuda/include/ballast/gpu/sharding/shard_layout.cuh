@@ -20,7 +20,8 @@
 #include <vector>
 
 /// @file
-/// @brief Position ids and token indices of a pass on the device. The host sends the pieces of a plan, and never loops over tokens.
+/// @brief Cumulative lengths, position ids and token indices of a pass on the device. The host sends the pieces of a plan, and never loops
+/// over tokens.
 ///
 /// Send `plan.pieces` once. The pieces of a pass are `plan(rank, pass)`, at the same place of the copy, and the last entry of
 /// `shard_cu_seqlens(plan, rank, pass)` is the number of its tokens. Neighbouring passes may be given as one: their rows follow each other.
@@ -82,6 +83,42 @@ struct write_shifted {
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
   BALLAST_HD void operator()(row_place const& place, no_input) const {
     if (place.inside) out[place.at] = static_cast<T>(shifts[place.segment] + place.at);
+  }
+};
+
+// Tokens and samples of pieces: a piece begins a sample if the one before it is of another.
+struct piece_counts {
+  std::uint64_t tokens = 0, samples = 0;
+  friend BALLAST_HD piece_counts operator+(piece_counts const& a, piece_counts const& b) {
+    return {a.tokens + b.tokens, a.samples + b.samples};
+  }
+};
+template <class Index>
+struct count_piece {
+  piece<Index> const* pieces;
+  std::size_t count;
+  [[nodiscard]] BALLAST_HD bool begins(std::size_t i) const { return i == 0 || pieces[i - 1].sample != pieces[i].sample; }
+  BALLAST_HD piece_counts operator()(std::size_t i) const {
+    if (i >= count) return {};
+    return {static_cast<std::uint64_t>(pieces[i].end) - static_cast<std::uint64_t>(pieces[i].begin), begins(i) ? 1U : 0U};
+  }
+};
+
+// Writes the entry before each sample, and the last one.
+template <class T, class Index>
+struct write_shard_entry {
+  count_piece<Index> of;
+  piece_counts const* before;  // `count` + 1 of them
+  std::size_t samples;
+  T* out;
+  std::uint64_t* first_bad;
+  BALLAST_HD void operator()(std::size_t i) const {
+    auto const here = before[i];
+    auto const tokens = static_cast<std::int64_t>(here.tokens);
+    constexpr std::int64_t most = (std::numeric_limits<T>::max)(), least = (std::numeric_limits<T>::min)();
+    if (i != 0 && (tokens > most || tokens < least)) atomic_min(*first_bad, i - 1);
+    if (i == of.count && here.samples != samples) atomic_min(*first_bad, i);
+    if ((i == of.count || of.begins(i)) && here.samples <= samples) out[here.samples] = static_cast<T>(tokens);
   }
 };
 
@@ -161,6 +198,62 @@ template <token_offset T = std::int32_t, class On, index_type Index>
 [[nodiscard]] array<T, On> shard_position_ids(On on, shards<Index> const& plan, std::size_t rank, std::size_t pass) {
   return detail::numbered_tokens<T>(on, "shard_position_ids", plan, rank, pass, detail::start_at_0{},
                                     [&] { static_cast<void>(ballast::shard_position_ids<T>(plan, rank, pass)); });
+}
+
+/// @brief Writes the cumulative lengths of the tokens that a rank holds in a pass; twin of `ballast::shard_cu_seqlens`.
+///
+/// @tparam On     the backend
+/// @tparam Index  index type of the shards
+/// @tparam T      `std::int32_t` or `std::int64_t`
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
+/// @param pieces     the pieces of a pass, in memory of the backend
+/// @param count      number of pieces
+/// @param samples    number of samples of the pass
+/// @param out        array of `samples` + 1 elements: one sequence for each sample, its pieces joined
+/// @param first_bad  one word: the first piece with which the tokens do not fit in `T`; `count` if the pieces are not of `samples` samples;
+///                   `~0` if there is none. `out` is unspecified unless it is `~0`
+/// @return the error, if any; `invalid_value` if `bytes` is too small
+/// @par Complexity
+/// O(pieces), with 16 bytes of scratch memory a piece.
+/// @par Determinism
+/// Each element is written once.
+template <class On, index_type Index, token_offset T>
+[[nodiscard]] typename On::error_type shard_cu_seqlens(On on, void* temp, std::size_t& bytes, piece<Index> const* pieces, std::size_t count,
+                                                       std::size_t samples, T* out, std::uint64_t* first_bad) {
+  using error_type = typename On::error_type;
+  detail::count_piece<Index> const of{pieces, count};
+  workspace cut(temp);
+  auto* const before = cut.take<detail::piece_counts>(count + 1);
+  auto const scan = [&](void* room, std::size_t& need) {
+    return on.exclusive_sum(room, need, mapped(of), before, count + 1, detail::piece_counts{});
+  };
+  auto room = cut.finish<On>(bytes, scan);
+  if (room.ends) return room.error;
+  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
+  if (auto const error = scan(room.memory, room.bytes); error != error_type{}) return error;
+  return on.for_each(count + 1, detail::write_shard_entry<T, Index>{of, before, samples, out, first_bad});
+}
+
+/// @brief Returns the cumulative lengths of a pass, as the overload with `temp` writes them; sends its pieces, allocates and waits.
+/// @tparam T `std::int32_t` or `std::int64_t`
+/// @param on the backend @param plan the shards, on the host @param rank below `plan.ranks()` @param pass below `plan.passes(rank)`
+/// @return one entry more than the pass has samples, on the device
+/// @throws invalid_input as the host twin, with the same message
+/// @throws gpu_error if the backend reports an error
+template <token_offset T = std::int32_t, class On, index_type Index>
+[[nodiscard]] array<T, On> shard_cu_seqlens(On on, shards<Index> const& plan, std::size_t rank, std::size_t pass) {
+  auto const held = ballast::detail::checked_pass(plan, rank, pass);
+  auto const samples = ballast::shard_samples(plan, rank, pass).size();
+  auto const pieces = send(on, std::vector(held.begin(), held.end()));
+  array<T, On> out(on, samples + 1);
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "shard_cu_seqlens", [&](void* temp, std::size_t& bytes) {
+    return shard_cu_seqlens(on, temp, bytes, pieces.data(), pieces.size(), samples, out.data(), bad.data());
+  });
+  if (fetch_one(on, bad.data()) != none_bad) static_cast<void>(ballast::shard_cu_seqlens<T>(plan, rank, pass));
+  return out;
 }
 
 /// @brief Writes the place of each token of a pass in an array that holds all samples; twin of `ballast::shard_token_indices`.
