@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_as_host;
 using ballast_test::expect_equal;
+using ballast_test::expect_same_refusal;
 using ballast_test::one_of;
 using ballast_test::part;
 
@@ -121,6 +123,19 @@ void test_as_host(On on) {
                               [&] { return ballast::sequence_lengths<T>(offsets); }, "sequence_lengths" + at);
   }
   expect(refused > 80 && refused < 350, std::to_string(refused) + " of 400 refused");
+  // a row with more tokens than fit, of samples that do; offsets that fall by more than half of all numbers
+  ballast::groups<> const packs{{0, 1, 4}, {2, 0, 1, 2}};
+  std::vector<std::int64_t> const lengths{std::int64_t{1} << (8 * sizeof(T) - 2), std::int64_t{1} << (8 * sizeof(T) - 2), 4};
+  auto const offsets = send(on, packs.offsets);
+  auto const members = send(on, packs.members);
+  auto const sent = send(on, lengths);
+  for (auto const rank : {ballast::whole_row, std::int64_t{1}})
+    expect_same_refusal([&] { return gpu::context_cu_seqlens<T>(on, offsets.data(), 2, members.data(), 4, sent.data(), 3, {2}, rank); },
+                        [&] { return ballast::context_cu_seqlens<T>(packs, lengths, {2}, rank); }, "a row that is too long");
+  std::vector<std::int64_t> const falls{(std::numeric_limits<std::int64_t>::max)(), (std::numeric_limits<std::int64_t>::min)()};
+  auto const falling = send(on, falls);
+  expect_same_refusal([&] { return gpu::sequence_lengths<T>(on, falling.data(), 1); }, [&] { return ballast::sequence_lengths<T>(falls); },
+                      "a fall");
 }
 
 }  // namespace
