@@ -106,6 +106,7 @@ def train(rank, ranks, folder):
     trainer.training_step = noted
     trainer.train()
     assert isinstance(trainer, AxolotlTrainer) and trainer.state.global_step == trainer.plan.steps
+    assert trainer.plan._options["capacity"] == cfg.micro_batch_size * cfg.sequence_len
     return seen, first[0], trainer.plan.steps_of_epochs, trainer.evaluate()["eval_loss"]
 
 

@@ -228,6 +228,20 @@ class TestImages(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "does not say how many tokens the images in 'images' have"):
                     lengths.from_dataset(stored, tokenizer=processor.tokenizer)
 
+    def test_videos_and_sound_are_an_error(self):
+        processor = next(self.processors())
+        seen = {"role": "user", "content": [{"type": "video", "video": "a.mp4"}, {"type": "text", "text": "what is it"}]}
+        for rows, said in (
+            ([{**row, "videos": []} for row in self.rows], "the data set has the column 'videos'"),
+            ([{**row, "audio": None} for row in self.rows], "the data set has the column 'audio'"),
+            ([{"messages": [seen], "images": []}], "row 0, 'messages', has video in a turn"),
+        ):
+            for given in (rows, datasets.Dataset.from_list(rows)):
+                with self.assertRaisesRegex(ValueError, f"{said}, and no rule says how many tokens"):
+                    lengths.from_dataset(given, tokenizer=processor)
+        heard = [{"text": row["messages"][0]["content"], "audio": None} for row in self.rows]
+        self.assertEqual(len(lengths.from_dataset(heard, tokenizer=processor.tokenizer)), len(heard))  # the texts alone
+
     def test_sizes_are_read_without_pixels(self):
         import PIL.Image
 

@@ -319,6 +319,7 @@ def sft_arguments(folder, **changes):
         **{
             "output_dir": folder,
             "max_length": 64,
+            "per_device_train_batch_size": 1,
             "gradient_accumulation_steps": 2,
             "num_train_epochs": 2,
             "use_cpu": True,
@@ -433,6 +434,30 @@ class TestRawText(unittest.TestCase):
                 self.assertEqual(found, sorted([*(x for x in whole if x != long), *split]))
             with self.assertRaisesRegex(ValueError, "'wrapped' cuts samples.*choose 'bfd'"):
                 planned_sft(folder, texts(40), packing=True, packing_strategy="wrapped")
+
+    def test_a_micro_batch_has_at_most_the_tokens_of_that_of_trl(self):
+        from trl import SFTTrainer
+
+        for rows in (1, 3):
+            for strategy in ("bfd", "bfd_split"):
+                with self.subTest(rows=rows, strategy=strategy), tempfile.TemporaryDirectory() as folder:
+                    changes = {"packing": True, "packing_strategy": strategy, "num_train_epochs": 1}
+                    changes["per_device_train_batch_size"] = rows
+                    ours = planned_sft(folder, texts(90), **changes)
+                    ours.train()
+                    args = sft_arguments(folder, **changes)
+                    theirs = SFTTrainer(qwen3(), args, train_dataset=texts(90), processing_class=tokenizer())
+                    batches = list(theirs.get_train_dataloader())
+                    cut = [
+                        batch["input_ids"][0, a:b].tolist()
+                        for batch in batches
+                        for a, b in zip(batch["cu_seq_lens_q"], batch["cu_seq_lens_q"][1:])
+                    ]
+                    self.assertEqual(sorted(sequence for row in ours.seen for sequence in row), sorted(cut))
+                    limit = rows * 64
+                    self.assertEqual(ours.plan._options["capacity"], limit)
+                    for sizes in ([sum(map(len, row)) for row in ours.seen], [b["input_ids"].numel() for b in batches]):
+                        self.assertTrue(limit - 64 < max(sizes) <= limit, sizes)
 
     def test_what_the_trainer_is_told_is_planned(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -232,6 +232,9 @@ def _counted(
         )
     if add_eos and not getattr(getattr(processing, "tokenizer", processing), "eos_token", None):
         raise ValueError("add_eos is True, but the tokenizer has no end: set its eos_token")
+    unread = next((name for name in _texts.UNCOUNTED if name in names and hasattr(processing, "tokenizer")), None)
+    if unread is not None:
+        raise _texts.uncounted(f"the data set has the column {unread!r}")
     counter = _texts.Counter(processing, columns, held, template, add_eos, __version__)
     kept = [name for name in (*columns, *_texts.BESIDE, *([held] if held else [])) if name in names]
     if held is not None:

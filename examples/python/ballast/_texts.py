@@ -6,14 +6,21 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}  # in ShareGPT's conversations
 SWAPPED = (5, 6, 7, 8)  # orientations of Exif by which width and height change places
 ORIENTATION = 0x0112
+UNCOUNTED = ("video", "videos", "audio", "audios")  # columns, and kinds of parts of a turn
 BESIDE = ("tools", "chat_template_kwargs")  # columns that a chat template reads beside the conversation
 
 Rows = Mapping[str, Sequence[Any]]
+
+
+class Table(Protocol):
+    """Rows as Arrow has them, whose images are not decoded."""
+
+    def to_pydict(self) -> dict[str, list[Any]]: ...
 
 
 def size_of(image: Any) -> tuple[int, int]:
@@ -36,6 +43,23 @@ def size_of(image: Any) -> tuple[int, int]:
 
     with PIL.Image.open(io.BytesIO(image) if isinstance(image, bytes) else image) as opened:
         return size_of(opened)
+
+
+def uncounted(what: str) -> ValueError:
+    """The error for videos and sound, whose tokens depend on frames and samples that a processor chooses as it reads."""
+    return ValueError(
+        f"{what}, and no rule says how many tokens a processor makes of it before it reads it: make the rows by the "
+        "processor once, and give the column of their input_ids or lengths; or drop it, if you do not train on it"
+    )
+
+
+def refuse_unread(turns: list[dict[str, Any]], where: str) -> None:
+    """Raises ValueError for turns with videos or sound."""
+    for turn in turns:
+        parts = turn.get("content")
+        for part in parts if isinstance(parts, (list, tuple)) else ():
+            if isinstance(part, Mapping) and part.get("type") in UNCOUNTED:
+                raise uncounted(f"{where} has {part['type']} in a turn")
 
 
 def turns_of(conversation: Any, where: str) -> list[dict[str, Any]]:
@@ -79,8 +103,8 @@ class Counter:
     def tokenizer(self) -> Any:
         return getattr(self.processing, "tokenizer", self.processing)
 
-    def __call__(self, rows: Rows, indices: Sequence[int]) -> dict[str, list[int]]:
-        rows = rows.to_pydict() if hasattr(rows, "to_pydict") else rows  # where images are not decoded
+    def __call__(self, rows: Rows | Table, indices: Sequence[int]) -> dict[str, list[int]]:
+        rows = rows if isinstance(rows, Mapping) else rows.to_pydict()
         texts, special = self.texts(rows, indices)
         encoded = self.tokenizer(texts, add_special_tokens=special, return_attention_mask=False, verbose=False)
         counts = [len(ids) for ids in encoded["input_ids"]]
@@ -108,6 +132,7 @@ class Counter:
             return text if not eos or text.endswith(eos) else text + eos
         turns = [turn for column, part in zip(self.columns, parts) for turn in turns_of(part, f"{where}, {column!r},")]
         if self.processing is not self.tokenizer:
+            refuse_unread(turns, f"{where}, {self.columns[0]!r},")
             turns = with_places(turns, len(listed(rows[self.images][at])) if self.images else 0)
         tools, more = (rows[name][at] if name in rows else None for name in BESIDE)
         asked = {**self.template, **(more or {})}

@@ -44,7 +44,8 @@ class Planned(BasePlugin):  # type: ignore[misc]
                 raise ValueError(f"{name} is not for ballast.axolotl.Planned, which plans fine-tuning on text")
         from axolotl.core.trainers import AxolotlTrainer
 
-        capacity, cost = cfg.micro_batch_size * cfg.sequence_len, cfg.get("ballast_cost")
+        capacity = huggingface.tokens_of_micro_batch(cfg.micro_batch_size, cfg.sequence_len)
+        cost = cfg.get("ballast_cost")
         evaluation = not cfg.sample_packing or cfg.eval_sample_packing is not False
 
         class PlannedAxolotlTrainer(huggingface.Planned, AxolotlTrainer):  # type: ignore[misc]
@@ -62,14 +63,16 @@ class Planned(BasePlugin):  # type: ignore[misc]
 
         return PlannedAxolotlTrainer
 
-    def get_training_args(self, cfg: Any) -> dict[str, Any]:
+    def get_training_args(self, cfg: Any) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The steps are those of the plan, not what axolotl estimates for its own packing, and labels weigh alike."""
         changed = {"max_steps": cfg.max_steps or -1, "average_tokens_across_devices": True}
         if cfg.get("warmup_steps") is None:  # or axolotl's part of its estimate
             changed["warmup_steps"] = 0.03 if cfg.get("warmup_ratio") is None else cfg.warmup_ratio
         return changed
 
-    def get_collator_cls_and_kwargs(self, cfg: Any, is_eval: bool = False) -> tuple[Any, dict[str, Any]]:
+    def get_collator_cls_and_kwargs(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, cfg: Any, is_eval: bool = False
+    ) -> tuple[Any, dict[str, Any]]:
         """Rows without padding."""
         return _packed, {}
 

@@ -17,9 +17,9 @@ import collections
 import copy
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -49,10 +49,11 @@ class Planned(_Trainer):
 
     Without `plan` it plans by itself, with the lengths of train_dataset (of SFTTrainer, as it was tokenised) and the
     ranks, gradient_accumulation_steps, epochs and seed of the arguments. `capacity` is the most tokens of a
-    micro-batch, by default the max_length of SFTConfig; `cost` is what `Plan` takes, by default that of the model.
+    micro-batch, by default per_device_train_batch_size rows of the max_length of SFTConfig; `cost` is what `Plan`
+    takes, by default that of the model.
 
     `packing=True` of SFTConfig is taken over: rows are those of the plan. With the packing_strategy "bfd" samples
-    longer than max_length are cut, with "bfd_split" they are split, as TRL does; "wrapped" is refused.
+    longer than max_length are cut, with "bfd_split" they are split there, as TRL does; "wrapped" is refused.
 
     Makes of each checkpoint one that another number of processes can resume. What would train on other samples than
     planned is refused. With `pack_evaluation`, every sample of an evaluation is in one packed row, and the loss is the
@@ -80,10 +81,10 @@ class Planned(_Trainer):
         self._items: Any = None
         given: dict[str, Any] = {**dict(zip(("model", "args", "data_collator"), args)), **kwargs}
         config: Any = given.get("args")
-        oversize = "reject"
+        longest: int | None = None
         if hasattr(config, "packing_strategy"):  # of TRL
-            capacity = capacity or config.max_length
-            oversize = "split" if config.packing and config.packing_strategy == "bfd_split" else oversize
+            capacity = capacity or tokens_of_micro_batch(config.per_device_train_batch_size, config.max_length)
+            longest = config.max_length if config.packing and config.packing_strategy == "bfd_split" else None
             self._pack_evaluation = pack_evaluation and config.eval_packing is not False
             config = _unpacked(config)
             if len(args) > 1:
@@ -92,7 +93,7 @@ class Planned(_Trainer):
                 kwargs["args"] = config
         super().__init__(*args, **kwargs)
         self._set_collator(given.get("data_collator") is not None)
-        self.plan = plan if plan is not None else self._plan_by_itself(capacity, cost, oversize)
+        self.plan = plan if plan is not None else self._plan_by_itself(capacity, cost, longest)
         self._refuse()
         self.add_callback(_callback(self.plan))
         for callback in self.callback_handler.callbacks:
@@ -103,21 +104,22 @@ class Planned(_Trainer):
         """Lets the collator make packed rows: that of TRL, or ours in the place of one that pads or stacks."""
         collator: Any = self.data_collator
         if hasattr(collator, "padding_free"):
-            collator.padding_free = True
-            if hasattr(self.args, "padding_free"):
-                self.args.padding_free = True
+            args: Any = self.args
+            for holder in (collator, args):
+                if hasattr(holder, "padding_free"):
+                    holder.padding_free = True
         elif not given and getattr(collator, "__module__", "") == "transformers.data.data_collator":
             self.data_collator = Packed(huggingface=True)
 
-    def _plan_by_itself(self, capacity: int | None, cost: Any, oversize: str) -> Plan:
-        """A plan of train_dataset by the arguments."""
+    def _plan_by_itself(self, capacity: int | None, cost: Any, longest: int | None) -> Plan:
+        """A plan of train_dataset by the arguments, in which samples of more than `longest` tokens are split."""
         args = self.args
         if self.train_dataset is None:
             raise ValueError("train_dataset is missing: it is what is planned, or give plan=")
         if capacity is None:
             raise ValueError(
                 "capacity is missing: give capacity=, the most tokens of a micro-batch, or plan=; "
-                "with SFTConfig, its max_length is the capacity"
+                "with SFTConfig, it is per_device_train_batch_size * max_length"
             )
         epochs = 1 if args.max_steps > 0 else int(args.num_train_epochs)
         if args.max_steps <= 0 and epochs != args.num_train_epochs:
@@ -135,6 +137,10 @@ class Planned(_Trainer):
                 ) from None
         lengths, seed = _lengths_of(self.train_dataset, "train_dataset"), args.seed
         seed = seed if args.data_seed is None else args.data_seed
+        if longest is not None:
+            pieces = ballast.pack(lengths, capacity=longest, oversize="split", zero_length="skip").pieces
+            self.train_dataset = Pieces(self.train_dataset, longest, pieces)
+            lengths = np.append(np.minimum(lengths, longest), [tokens for *_, tokens in pieces]).astype(np.int64)
 
         def planned(epochs: int) -> Plan:
             return Plan(
@@ -145,7 +151,6 @@ class Planned(_Trainer):
                 epochs=epochs,
                 cost=cost,
                 seed=seed,
-                oversize=oversize,
             )
 
         plan = planned(epochs)
@@ -290,7 +295,8 @@ class Planned(_Trainer):
         from transformers.trainer_utils import get_last_checkpoint
 
         if resume_from_checkpoint is True:
-            resume_from_checkpoint = get_last_checkpoint(self.args.output_dir)
+            last: Callable[[str], str | None] = get_last_checkpoint
+            resume_from_checkpoint = last(str(self.args.output_dir))
             if resume_from_checkpoint is None:
                 raise ValueError(f"there is no checkpoint in {self.args.output_dir}")
         if resume_from_checkpoint:
@@ -302,6 +308,11 @@ class Planned(_Trainer):
         if self.args.num_train_epochs > 1 and self.args.max_steps <= 0:
             self.args.max_steps = self.plan.steps  # the epochs of the plan are one pass to Trainer
         return super().train(resume_from_checkpoint, *args, **kwargs)
+
+
+def tokens_of_micro_batch(rows: int, longest: int | None) -> int | None:
+    """The most tokens of a micro-batch of `rows` rows, as TRL and axolotl pack them, and their trainers pad them."""
+    return None if longest is None else rows * longest
 
 
 def _unpacked(config: Any) -> Any:
@@ -398,7 +409,7 @@ def pack_dataset(
         )
     from datasets import Dataset
 
-    table = dataset.with_format("arrow")[:]
+    table = cast(pa.Table, dataset.with_format("arrow")[:])
     if not table.column_names or len(table) == 0:
         raise ValueError("the dataset has no rows to pack")
     lengths = _row_lengths(table)
@@ -438,7 +449,7 @@ def _row_lengths(table: Any) -> NDArray[np.int64]:
             )
         if column.null_count:
             raise ValueError(f"column {name!r} has a null in row {int(np.flatnonzero(column.is_null().to_numpy())[0])}")
-        lengths = pc.list_value_length(column).to_numpy().astype(np.int64)
+        lengths = pc.list_value_length(column).to_numpy().astype(np.int64)  # pyright: ignore[reportAttributeAccessIssue]
         if first is None:
             first = (name, lengths)
         elif (lengths != first[1]).any():
