@@ -2,6 +2,9 @@
 """ballast.callbacks in a loop of one's own and with the real Trainer, on 2 ranks over gloo; and the trial of
 benchmarks/python. Time is counted in passes over tokens, so that every figure is exact."""
 
+import glob
+import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
@@ -263,11 +266,11 @@ def train(rank, ranks, options):
         train_dataset=Samples(),
         data_collator=collate,
         args=TrainingArguments(
-            output_dir=tempfile.gettempdir(),
+            output_dir=options.get("folder", tempfile.gettempdir()),
             num_train_epochs=1,
             gradient_accumulation_steps=2,
             use_cpu=True,
-            report_to="none",
+            report_to=options.get("report_to", "none"),
             save_strategy="no",
             logging_steps=5,
             remove_unused_columns=False,
@@ -293,6 +296,32 @@ class TestTrainer(unittest.TestCase):
                 self.assertEqual([[each[key] for key in KEYS] for each in kept], [[logs[key] for key in KEYS]])
             self.assertEqual(measured.steps, len(steps))
             self.assertAlmostEqual(measured.waiting, waiting_of(steps, Clock().work), 12)
+
+    @unittest.skipUnless(importlib.util.find_spec("tensorboard"), "tensorboard is not installed: its file is not read")
+    def test_tensorboard_has_the_figures(self):
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        with tempfile.TemporaryDirectory() as folder:
+            told = on_ranks(2, train, {"report_to": "tensorboard", "folder": folder})[0][1]
+            (file,) = glob.glob(f"{folder}/runs/*/events.out.tfevents.*")  # rank 0 alone writes
+            written = EventAccumulator(file).Reload()
+            for key in KEYS:
+                found = [(event.step, event.value) for event in written.Scalars(f"train/{key}")]
+                wanted = [(step, np.float32(logs[key])) for step, logs in told if "loss" in logs]
+                self.assertEqual(found, wanted)
+
+    @unittest.skipUnless(importlib.util.find_spec("trackio"), "trackio is not installed: its tables are not read")
+    def test_trackio_has_the_figures(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"TRACKIO_DIR": folder}):
+            told = on_ranks(2, train, {"report_to": "trackio", "folder": folder})[0][1]
+            from trackio.sqlite_storage import SQLiteStorage
+
+            (project,) = SQLiteStorage.get_projects()
+            (run,) = SQLiteStorage.get_runs(project)
+            rows = SQLiteStorage.get_logs(project, run)
+        for key in KEYS:
+            found = [row[f"train/{key}"] for row in rows if f"train/{key}" in row]
+            self.assertEqual(found, [logs[key] for _, logs in told if "loss" in logs])
 
     def test_recalibration_under_the_trainer(self):
         waits = []
