@@ -153,22 +153,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
 }
 
 [[nodiscard]] std::array<report_plan, 3> three_plans(planned_data const& plan, double ms_per_unit, bool padded) {
-  auto const shown = [&](std::string name, std::string how, ballast::plan_figures const& f) {
-    report_plan r{.name = std::move(name),
-                  .how = std::move(how),
-                  .packs = f.packs,
-                  .steps = f.steps,
-                  .fill = f.fill,
-                  .idle = f.idle,
-                  .slowest_over_mean = f.slowest_over_mean,
-                  .dbr = f.dbr,
-                  .abr = f.abr,
-                  .modelled_step_ms = f.modelled_step_ms,
-                  .modelled_hours = f.modelled_total_ms / 3.6e6,
-                  .loads = {}};
-    for (auto const load : f.loads) r.loads.push_back(static_cast<double>(load) * ms_per_unit);
-    return r;
-  };
+  auto const shown = [&](char const* name, char const* how, ballast::plan_figures const& f) { return row_of(name, how, f, ms_per_unit); };
   std::array plans{
       shown("naive", "next fit in input order, dealt in order", plan.compared.naive),
       shown("usual", padded ? "samples of similar length, dealt at random" : "best fit, dealt at random", plan.compared.usual),

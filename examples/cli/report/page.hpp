@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/plan/figures.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +30,9 @@ struct report_plan {
   std::optional<double> bubble = {};  ///< share of the device-time that stages wait inside a pipeline; `idle` is the waiting of ranks
   double exchange = 0;                ///< share of the device-time in which devices wait for exchanges
 };
+
+/// The plan with these figures, whose loads are units of `ms_per_unit` milliseconds.
+[[nodiscard]] report_plan row_of(std::string name, std::string how, ballast::plan_figures const& figures, double ms_per_unit);
 
 /// A level of a plan in several.
 struct report_level {

@@ -229,6 +229,23 @@ struct shown_plan {
 
 }  // namespace
 
+report_plan row_of(std::string name, std::string how, ballast::plan_figures const& figures, double ms_per_unit) {
+  report_plan row{.name = std::move(name),
+                  .how = std::move(how),
+                  .packs = figures.packs,
+                  .steps = figures.steps,
+                  .fill = figures.fill,
+                  .idle = figures.idle,
+                  .slowest_over_mean = figures.slowest_over_mean,
+                  .dbr = figures.dbr,
+                  .abr = figures.abr,
+                  .modelled_step_ms = figures.modelled_step_ms,
+                  .modelled_hours = figures.modelled_total_ms / 3.6e6,
+                  .loads = {}};
+  for (auto const load : figures.loads) row.loads.push_back(static_cast<double>(load) * ms_per_unit);
+  return row;
+}
+
 void add_plans(page_places& places, report_data const& data) {
   places["lead"] = "Nothing was planned.";
   if (data.plans.empty()) return;

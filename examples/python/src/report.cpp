@@ -16,8 +16,6 @@ namespace ballast_python {
 
 namespace {
 
-double time_of(compared_plan const& p) { return p.figures.modelled_total_ms; }
-
 /// The page of the command line, with these plans.
 std::string page_of(plan_comparison const& of, std::string const& title, std::string const& model, std::string const& device,
                     std::vector<std::string> const& sentences) {
@@ -41,22 +39,7 @@ std::string page_of(plan_comparison const& of, std::string const& title, std::st
   for (auto const n : of.tokens) page.tokens += static_cast<std::uint64_t>(n);
   page.limits.insert(page.limits.end(), sentences.begin(), sentences.end());
   auto const ms = of.ms_per_unit > 0 ? of.ms_per_unit : 1;
-  for (auto const& plan : of.plans) {
-    auto const& f = plan.figures;
-    auto& row = page.plans.emplace_back(ballast_cli::report_plan{.name = plan.name,
-                                                                 .how = plan.how,
-                                                                 .packs = f.packs,
-                                                                 .steps = f.steps,
-                                                                 .fill = f.fill,
-                                                                 .idle = f.idle,
-                                                                 .slowest_over_mean = f.slowest_over_mean,
-                                                                 .dbr = f.dbr,
-                                                                 .abr = f.abr,
-                                                                 .modelled_step_ms = f.modelled_step_ms,
-                                                                 .modelled_hours = time_of(plan) / 3.6e6,
-                                                                 .loads = {}});
-    for (auto const load : f.loads) row.loads.push_back(static_cast<double>(load) * ms);
-  }
+  for (auto const& plan : of.plans) page.plans.push_back(ballast_cli::row_of(plan.name, plan.how, plan.figures, ms));
   if (!of.tokens.empty()) ballast_cli::add_histogram(page, of.tokens);
   return render_report(page);
 }
@@ -64,10 +47,10 @@ std::string page_of(plan_comparison const& of, std::string const& title, std::st
 /// A tuple for each plan: ballast.report.Row says of what.
 nb::list rows_of(plan_comparison const& of) {
   nb::list out;
-  auto const own = time_of(of.plans.back());
+  auto const own = of.plans.back().figures.modelled_total_ms;
   for (auto const& plan : of.plans) {
     auto const& f = plan.figures;
-    out.append(nb::make_tuple(plan.name, plan.how, f.idle, f.fill, f.packs, f.steps, own > 0 ? time_of(plan) / own : 1.0));
+    out.append(nb::make_tuple(plan.name, plan.how, f.idle, f.fill, f.packs, f.steps, own > 0 ? f.modelled_total_ms / own : 1.0));
   }
   return out;
 }
