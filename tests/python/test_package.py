@@ -759,6 +759,28 @@ class MicroBatches(unittest.TestCase):
         self.assertEqual(sorted(g for p in parts for g in set(groups[p].tolist())), list(range(10)))
         self.assertEqual(ballast.micro_batches([], 8, cost=COST), [])
 
+    def test_samples_without_tokens_are_in_no_micro_batch(self):
+        lengths, zeros = drawn(60, 8192), [0, 7, 59]
+        lengths[zeros] = 0
+        numbers, keys, costs = np.flatnonzero(lengths), np.arange(60) // 2, lengths * lengths + 1
+        for more, kept in (
+            ({"cost": COST}, {"cost": COST}),
+            ({"costs": costs, "apart": keys % 2}, {"costs": costs[numbers], "apart": keys[numbers] % 2}),
+        ):
+            parts = ballast.micro_batches(lengths, 8192, zero_length="skip", **more)
+            bare = ballast.micro_batches(lengths[numbers], 8192, **kept)
+            self.assertEqual([part.tolist() for part in parts], [numbers[part].tolist() for part in bare])
+        least = ballast.least_micro_batches(lengths, 8192, zero_length="skip")
+        self.assertEqual(least, ballast.least_micro_batches(lengths[numbers], 8192))
+        self.assertEqual(ballast.micro_batches([0, 0], 8, cost=COST, zero_length="skip"), [])
+        for planner in (partial(ballast.micro_batches, cost=COST), ballast.least_micro_batches):
+            with self.assertRaisesRegex(ValueError, r'lengths\[0\] = 0 has no tokens to train on \(3 such samples\): zero_length="skip"'):
+                planner(lengths, 8192)
+            with self.assertRaisesRegex(ValueError, 'zero_length = "drop" is not one of error, skip'):
+                planner(lengths, 8192, zero_length="drop")
+            with self.assertRaisesRegex(ValueError, r"lengths\[1\] = 9000 exceeds capacity 8192"):
+                planner([0, 9000], 8192, zero_length="skip")
+
     def test_balance(self):
         weights = drawn(90, 9000)
         sets = ballast.balance(weights, 4)
@@ -913,8 +935,6 @@ class Run(unittest.TestCase):
         self.assertEqual(split.pieces, [(300, 4096, 4096), (300, 8192, 808)])
         members = np.concatenate([p for _ in split if split.epoch == 0 for r in range(4) for p in split.packs_of(r)])
         self.assertEqual(sorted(members), sorted([*numbers, 300, 301, 302]))
-        with self.assertRaisesRegex(ValueError, "zero_length is not for a run in levels"):
-            ballast.TrainingRun([8, 0], levels=[(8, 1)], ranks=1, cost=COST, zero_length="skip")
 
 
 class Streams(unittest.TestCase):

@@ -323,6 +323,34 @@ class Levels(unittest.TestCase):
             len({(s, r) for r in range(8) for w in last.passes_of(r) for s in w.samples.tolist()}), len(last.pieces)
         )
 
+    def test_samples_without_tokens_are_in_no_step(self):
+        lengths, zeros = self.lengths.copy(), [0, 40, 2999]
+        lengths[zeros] = 0
+        numbers = np.flatnonzero(lengths)
+        for rule, more in (("auto", {"capacity": 32768}), ([(4096, 1), (8192, 4)], {"oversize": "split"})):
+            made = {"gpus": 8, "cost": COST, "micro_batches": 2, "seed": 5, **more}
+            plan, bare = ballast.levels(lengths, rule, zero_length="skip", **made), ballast.levels(lengths[numbers], rule, **made)
+            given = [*numbers, *range(3000, 3000 + len(bare.pieces))]
+            self.assertEqual((plan.skipped.tolist(), bare.skipped.tolist()), (zeros, []))
+            self.assertEqual(plan.members.tolist(), [given[i] for i in bare.members])
+            self.assertEqual((plan.steps.tolist(), plan.levels.tolist()), (bare.steps.tolist(), bare.levels.tolist()))
+            self.assertEqual(plan.pieces, [(numbers[sample], *rest) for sample, *rest in bare.pieces])
+            self.assertEqual(plan.lengths[given].tolist(), bare.lengths.tolist())
+            self.assertEqual(plan.lengths[zeros].tolist(), [0] * 3)
+            shards, same = plan.shards_of(1), bare.shards_of(1)
+            self.assertEqual(shards.pieces[:, 0].tolist(), [given[i] for i in same.pieces[:, 0]])
+            self.assertEqual(shards.left_out.tolist(), [given[i] for i in same.left_out])
+        aside = ballast.levels([0, 9, 5], [(8, 1)], gpus=1, cost=COST, oversize="set_aside", zero_length="skip")
+        self.assertEqual((aside.set_aside.tolist(), aside.members.tolist()), ([1], [2]))
+        for change, sentence in (
+            ({}, r'lengths\[0\] = 0 has no tokens to train on \(1 such sample\): zero_length="skip"'),
+            ({"zero_length": "drop"}, 'zero_length = "drop" is not one of error, skip'),
+            ({"zero_length": "skip"}, r"lengths\[1\] = 9 exceeds"),
+            ({"zero_length": "skip", "levels": "auto", "capacity": 8}, r"lengths\[1\] = 9 exceeds capacity 8"),
+        ):
+            with self.assertRaisesRegex(ValueError, sentence):
+                ballast.levels(**{"lengths": [0, 9, 5], "levels": [(8, 1)], "gpus": 1, "cost": COST, **change})
+
     def test_errors_name_the_argument(self):
         good = {"lengths": [50, 20], "levels": [(64, 1)], "gpus": 4, "cost": COST}
         for change, sentence in (
@@ -428,6 +456,18 @@ class Runs(unittest.TestCase):
                 self.assertEqual((other.step, other.steps, other.state(), other.hash()), (stop, len(steps), state, run.hash()))
                 self.assertEqual(self.rest_of(other), steps[stop:])
             self.assertEqual(run.step, stop)  # copies walk by themselves
+
+    def test_samples_without_tokens_are_in_no_step_of_any_epoch(self):
+        lengths = self.lengths.copy()
+        lengths[[0, 7]] = 0
+        run = ballast.TrainingRun(lengths, levels=self.levels, zero_length="skip", **self.arguments)
+        seen = np.zeros((run._options["epochs"], 1500), int)
+        for step in run:
+            seen[run.epoch, run.samples()] += 1
+            if step == 3:
+                run.resume(run.state(), ranks=4)
+        self.assertEqual(run.skipped.tolist(), [0, 7])
+        self.assertEqual(seen.tolist(), [(lengths > 0).astype(int).tolist()] * len(seen))
 
     def test_other_ranks_train_what_is_left(self):
         for oversize, levels in (("reject", self.levels), ("split", [(1024, 1), (4096, 2)]), ("set_aside", [(4096, 2)])):

@@ -100,12 +100,13 @@ class LevelRun:
         curriculum: str,
         oversize: str,
         seed: int,
+        zero_length: str,
     ) -> None:
         if epochs < 1:
             raise ValueError(f"epochs = {epochs} must be positive")
         self._lengths, self._how, self._epochs = lengths, how, epochs
         self._cost, self._device, self._curriculum, self._oversize = cost, device, curriculum, oversize
-        self._seed = seed
+        self._seed, self._zero_length = seed, zero_length
         self._step, self._epoch = 0, 0
         self._counts: dict[int, int] = {}  # steps of each epoch, as this run plans it
         self._data = _digest([len(lengths), seed], lengths.tobytes() + f"{oversize} {curriculum}".encode())
@@ -126,6 +127,7 @@ class LevelRun:
                 seed=self._seed,
                 epoch=epoch,
                 warm_up=warm_up if self._curriculum == "hbp" else None,
+                zero_length=self._zero_length,
             )
         except ValueError as error:  # which names the argument of ballast.levels
             raise ValueError(str(error).replace("gpus = ", "ranks = ")) from None

@@ -37,7 +37,6 @@ WITHOUT_LEVELS: dict[str, Any] = {
     "stages": 1,
     "equal_micro_batches": True,
     "time_for_randomness": None,
-    "zero_length": "error",
 }
 
 
@@ -109,7 +108,7 @@ class TrainingRun:
         `levels` plans as `ballast.levels` does: "auto" or "hbp", with packs of up to `capacity` tokens, or tuples of the
         tokens of a pack, the ranks that share it, and perhaps recomputed layers. `curriculum` orders the steps of an
         epoch (the warm-up of "hbp" comes once), `device` is that whose times are modelled, and of the other options
-        `ranks`, `micro_batches`, `epochs`, `cost`, `seed` and `oversize` remain.
+        `ranks`, `micro_batches`, `epochs`, `cost`, `seed`, `oversize` and `zero_length` remain.
         """
         self._lengths = _kept(array_of(lengths))
         self._tokens: NDArray[Any] | None = None
@@ -167,6 +166,7 @@ class TrainingRun:
             curriculum=curriculum,
             oversize=options["oversize"],
             seed=options["seed"],
+            zero_length=options["zero_length"],
         )
 
     @property
@@ -297,13 +297,14 @@ class TrainingRun:
         """Tokens of each sample as it is packed, then of each piece."""
         if isinstance(self._run, LevelRun):
             return self._run.lengths()
-        if self._tokens is None:
-            pieces = [tokens for _, _, tokens in self.pieces]
-            capacity = self._options["capacity"]
-            cut = self._lengths.max(initial=0) > capacity
-            whole = np.minimum(self._lengths, capacity) if cut else self._lengths
-            self._tokens = np.concatenate([whole, pieces]).astype(np.int64) if pieces else whole
-        return self._tokens
+        if self._tokens is not None:
+            return self._tokens
+        pieces = [tokens for _, _, tokens in self.pieces]
+        capacity = self._options["capacity"]
+        cut = self._lengths.max(initial=0) > capacity
+        whole: NDArray[Any] = np.minimum(self._lengths, capacity) if cut else self._lengths
+        self._tokens = packed = np.concatenate([whole, pieces]).astype(np.int64) if pieces else whole
+        return packed
 
     def __iter__(self) -> Iterator[int]:
         """The numbers of the steps that are left: `for step in run:` calls `next` before each."""
@@ -339,10 +340,10 @@ class TrainingRun:
         if self._options["costs"] is not None:
             raise ValueError("observed times correct cost=, but this run has costs= of its samples")
         times = float(ms) if np.ndim(ms) == 0 else [float(time) for time in ms]  # type: ignore[arg-type, union-attr]
-        if isinstance(times, float):
-            self._run.observe_step(times)
-        else:
+        if isinstance(times, list):
             self._run.observe_ranks(times)
+        else:
+            self._run.observe_step(times)
         tokens = self._packed()
         taken = sum(int(tokens[pack].sum()) for rank in range(self.ranks) for pack in self.packs_of(rank))
         self._observed.add(times, taken, self.ranks * self.micro_batches * int(self._options["capacity"]))

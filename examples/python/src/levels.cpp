@@ -19,7 +19,9 @@
 #include "costs.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "planned_lengths.hpp"
 #include "planning/level_planning.hpp"
+#include "sample_numbers.hpp"
 #include "shards.hpp"
 #include "words.hpp"
 
@@ -32,6 +34,7 @@ namespace {
 struct level_steps {
   ballast::level_plan<> plan;
   ballast::device_table<> table;
+  std::vector<std::uint32_t> skipped;
 };
 
 using table_view = nb::ndarray<nb::numpy, std::int32_t const, nb::ndim<3>>;
@@ -75,7 +78,7 @@ shard_plan shards_of_step(level_steps const& of, std::int64_t step, std::string 
   std::vector<bool> trained(lengths.size());
   for (auto const i : numbers) trained[i] = true;
   for (std::uint32_t i = 0; i < lengths.size(); ++i)
-    if (!trained[i]) plan.left_out.push_back(i);
+    if (!trained[i] && lengths[i] > 0) plan.left_out.push_back(i);
   return {std::move(plan), lengths};
 }
 
@@ -111,11 +114,51 @@ ballast_cli::level_choice given_levels(level_argument const& levels, ballast::se
   return out;
 }
 
+/// Levels that a rule chooses for packs of up to `capacity` tokens.
+ballast_cli::level_choice chosen_levels(std::string const& rule, ballast::sequence_parallel_setup const& on,
+                                        std::optional<std::int64_t> capacity, std::vector<std::int64_t> const& lengths,
+                                        ballast::oversize policy) {
+  require(rule == "auto" || rule == "hbp",
+          [&] { return "levels = \"" + rule + "\" is neither \"auto\" nor \"hbp\", nor a sequence of tuples"; });
+  require(capacity.has_value(), [&] { return "capacity is missing: with levels = \"" + rule + "\" it is the tokens of the longest pack"; });
+  require(*capacity > 0 && *capacity < std::int64_t{1} << 31,
+          [&] { return "capacity = " + std::to_string(*capacity) + " must be in 1 ... 2^31 - 1"; });
+  auto const trained = ballast_cli::within(ballast::fold(lengths), *capacity, policy);
+  require(policy != ballast::oversize::reject || trained.samples() == lengths.size(), [&] {
+    auto const most = std::max_element(lengths.begin(), lengths.end());
+    return "lengths[" + std::to_string(most - lengths.begin()) + "] = " + std::to_string(*most) + " exceeds capacity " +
+           std::to_string(*capacity) + " (see oversize policy)";
+  });
+  require(trained.samples() > 0,
+          [] { return "every sample is longer than capacity and set aside: there is nothing to choose levels for"; });
+  auto out =
+      choose_among(ballast_cli::candidate_levels(on, *capacity),
+                   rule == "hbp" ? ballast_cli::level_rule::hbp : ballast_cli::level_rule::exact, trained, ballast_cli::usual_levels);
+  require(!out.levels.empty(), [&] {
+    return "the longest sample has " + std::to_string(trained.lengths.back()) +
+           " tokens, and no setting on gpus = " + std::to_string(on.devices) + " holds a pack of that length (modelled memory)";
+  });
+  return out;
+}
+
+/// The steps by the numbers of given samples, those that were skipped among them, which have no tokens.
+void renumber(level_steps& of, sample_numbers const& numbers) {
+  if (numbers.skipped.empty()) return;
+  auto& packed = of.plan.packed;
+  for (auto* const samples : {&of.table.packs.members, &packed.set_aside})
+    for (auto& s : *samples) s = numbers(s);
+  for (auto& p : packed.pieces) p.sample = numbers(static_cast<std::uint32_t>(p.sample));
+  std::vector<std::int64_t> tokens(numbers.given + packed.pieces.size());
+  for (std::uint32_t i = 0; i < packed.lengths.size(); ++i) tokens[numbers(i)] = packed.lengths[i];
+  packed.lengths = std::move(tokens);
+}
+
 level_steps levels_for(array_like const& lengths, level_argument const& levels, std::uint32_t gpus, model_argument const& cost,
                        std::optional<std::int64_t> capacity, std::uint64_t micro_batches, std::string const& device,
                        std::string const& curriculum, std::string const& oversize, std::uint64_t seed, std::uint64_t epoch,
-                       std::optional<std::uint64_t> warm_up) {
-  auto const given = integers(lengths, "lengths").copy();
+                       std::optional<std::uint64_t> warm_up, std::string const& zero_length) {
+  auto const planned = planned_lengths::of(lengths, zero_length);
+  auto const given = planned->copy();
   require(!given.empty(), [] { return "lengths is empty: there are no samples to plan"; });
   require(!cost.is_none(), [] {
     return "cost is missing, and no cost is assumed: say what a sample costs, by the name of a model such as \"llama-3.1-8b\"";
@@ -136,46 +179,27 @@ level_steps levels_for(array_like const& lengths, level_argument const& levels, 
     return sentence;
   });
   auto const policy = value_named(oversize_words, oversize, "oversize", of_steps);
-  ballast_cli::level_choice choice;
-  if (nb::isinstance<nb::str>(levels)) {
-    auto const rule = nb::cast<std::string>(levels);
-    require(rule == "auto" || rule == "hbp",
-            [&] { return "levels = \"" + rule + "\" is neither \"auto\" nor \"hbp\", nor a sequence of tuples"; });
-    require(capacity.has_value(),
-            [&] { return "capacity is missing: with levels = \"" + rule + "\" it is the tokens of the longest pack"; });
-    require(*capacity > 0 && *capacity < std::int64_t{1} << 31,
-            [&] { return "capacity = " + std::to_string(*capacity) + " must be in 1 ... 2^31 - 1"; });
-    auto const trained = ballast_cli::within(ballast::fold(given), *capacity, policy);
-    require(policy != ballast::oversize::reject || trained.samples() == given.size(), [&] {
-      auto const most = std::max_element(given.begin(), given.end());
-      return "lengths[" + std::to_string(most - given.begin()) + "] = " + std::to_string(*most) + " exceeds capacity " +
-             std::to_string(*capacity) + " (see oversize policy)";
+  auto const named = nb::isinstance<nb::str>(levels);
+  require(named || !capacity.has_value(),
+          [] { return "capacity is for levels = \"auto\" and \"hbp\": these levels say how long packs are"; });
+  auto out = planned->plan([&] {
+    auto const choice = named ? chosen_levels(nb::cast<std::string>(levels), on, capacity, given, policy) : given_levels(levels, on);
+    return interruptible([=] {
+      level_steps made{plan_of(given, choice,
+                               {.devices = gpus,
+                                .micro_batches = micro_batches,
+                                .oversize = policy,
+                                .order = {.order = order->order, .warm_up = warm_up.value_or(order->warm_up)},
+                                .seed = seed,
+                                .epoch = epoch}),
+                       {},
+                       planned->numbers().skipped};
+      made.table = table_of(made.plan);
+      return made;
     });
-    require(trained.samples() > 0,
-            [] { return "every sample is longer than capacity and set aside: there is nothing to choose levels for"; });
-    choice =
-        choose_among(ballast_cli::candidate_levels(on, *capacity),
-                     rule == "hbp" ? ballast_cli::level_rule::hbp : ballast_cli::level_rule::exact, trained, ballast_cli::usual_levels);
-    require(!choice.levels.empty(), [&] {
-      return "the longest sample has " + std::to_string(trained.lengths.back()) +
-             " tokens, and no setting on gpus = " + std::to_string(gpus) + " holds a pack of that length (modelled memory)";
-    });
-  } else {
-    require(!capacity.has_value(), [] { return "capacity is for levels = \"auto\" and \"hbp\": these levels say how long packs are"; });
-    choice = given_levels(levels, on);
-  }
-  return interruptible([=] {
-    level_steps out{plan_of(given, choice,
-                            {.devices = gpus,
-                             .micro_batches = micro_batches,
-                             .oversize = policy,
-                             .order = {.order = order->order, .warm_up = warm_up.value_or(order->warm_up)},
-                             .seed = seed,
-                             .epoch = epoch}),
-                    {}};
-    out.table = table_of(out.plan);
-    return out;
   });
+  renumber(out, planned->numbers());
+  return out;
 }
 
 }  // namespace
@@ -216,6 +240,9 @@ void bind_levels(nb::module_& m) {
           "set_aside", [](nb::handle self) { return view(nb::cast<level_steps const&>(self).plan.packed.set_aside, self); },
           "Samples longer than the longest level that the policy left out.")
       .def_prop_ro(
+          "skipped", [](nb::handle self) { return view(nb::cast<level_steps const&>(self).skipped, self); },
+          "Samples without tokens, which zero_length=\"skip\" leaves out, ascending.")
+      .def_prop_ro(
           "milliseconds", [](level_steps const& of) { return of.plan.figures.seconds * 1e3; }, "Modelled time of all steps.")
       .def_prop_ro(
           "idle", [](level_steps const& of) { return of.plan.figures.idle; }, "Share of the time of all GPUs that is spent waiting.")
@@ -232,7 +259,7 @@ void bind_levels(nb::module_& m) {
       });
   m.def("levels", &levels_for, "lengths"_a, "levels"_a = "auto", nb::kw_only(), "gpus"_a, "cost"_a = nb::none(), "capacity"_a = nb::none(),
         "micro_batches"_a = 1, "device"_a = "h100", "curriculum"_a = "hbp", "oversize"_a = "reject", "seed"_a = 0, "epoch"_a = 0,
-        "warm_up"_a = nb::none(),
+        "warm_up"_a = nb::none(), "zero_length"_a = "error",
         "Plans an epoch in levels, as HBP does: long packs that several GPUs share, short ones that need one GPU, and an order of their\n"
         "steps. The plan is that of `ballast plan --levels`.\n\n"
         "`levels` is \"auto\", the levels of least modelled time, or \"hbp\", the published rule, both with packs of up to `capacity`\n"
@@ -240,7 +267,8 @@ void bind_levels(nb::module_& m) {
         "a Transformer. `micro_batches` are those of a rank in the level whose steps hold most tokens. `curriculum` is the order:\n"
         "\"hbp\" (a warm-up of 500 steps on the shortest level, then interleaved), \"interleaved\", \"random\", \"ascending\",\n"
         "\"ascending-buckets\", \"shuffled-buckets\". Another `epoch` gives another order. `warm_up` is another number than\n"
-        "500: it is that of epoch 0, of which half the steps on the shortest level are a warm-up at most.");
+        "500: it is that of epoch 0, of which half the steps on the shortest level are a warm-up at most. `zero_length` says what happens\n"
+        "to samples without tokens: \"error\", or \"skip\", which names them in `skipped`.");
 }
 
 }  // namespace ballast_python
