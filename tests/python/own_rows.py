@@ -23,7 +23,7 @@ def rows(program, folder, rooms, limit="60"):
 
 
 def over(row):
-    return float(re.search(r"over ([0-9.]+)", row).group(1))
+    return float(re.findall(r"over ([0-9.]+)", row)[0])
 
 
 def documented(folder):

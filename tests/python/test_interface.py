@@ -22,6 +22,7 @@ import ballast
 from ballast import _ballast
 
 PACKAGE = pathlib.Path(ballast.__file__).parent
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
 COST = ballast.token_cost()
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -75,22 +76,138 @@ class Signatures(unittest.TestCase):
                 self.assertFalse(a.vararg or a.kwarg, name)
         self.assertTrue((PACKAGE / "py.typed").exists())
 
-    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed: types are not checked")
+
+# Modules with types of other libraries, and which these are; the other modules need NumPy alone.
+LIBRARIES = {
+    "accelerate": "torch accelerate",
+    "axolotl": "torch transformers accelerate axolotl",
+    "callbacks": "torch transformers",
+    "execute": "torch",
+    "huggingface": "torch transformers accelerate",
+    "megatron": "torch",
+    "torch": "torch",
+    "verl": "torch verl",
+}
+UNTYPED = "accelerate axolotl datasets llamafactory pyarrow"  # without types of their own
+# In what is said of programs: what the libraries say of their own types.
+OF_OTHERS = 'DataLoader|untyped function "(_dump_snapshot|backward|TokenizersBackend)"'
+GIVEN = {  # what the programs of the docs take as given
+    "accelerator": "accelerate.Accelerator",
+    "ballast": "",
+    "dataset": "torch.utils.data.Dataset[dict[str, list[int]]]",
+    "dp_rank": "int",
+    "dp_size": "int",
+    "lengths": "npt.NDArray[np.int64]",
+    "loader": "DataLoader[Any]",
+    "model": "transformers.PreTrainedModel",
+    "optimizer": "torch.optim.Optimizer",
+    "plan": "Plan",
+    "processor": "transformers.ProcessorMixin",
+    "rank": "int",
+    "resuming": "bool",
+    "run": "ballast.TrainingRun",
+    "saved": "dict[str, Any]",
+    "summed_loss": "Callable[[dict[str, torch.Tensor]], torch.Tensor]",
+    "tokenised": "Any",
+    "tokenizer": "transformers.PreTrainedTokenizerBase",
+    "world": "int",
+}
+PRELUDE = """# pyright: reportPossiblyUnbound=false, reportPrivateImportUsage=false, reportUnusedExpression=false
+from collections.abc import Callable
+from typing import Any
+
+import accelerate
+import ballast
+import ballast.huggingface
+import ballast.megatron
+import numpy as np
+import numpy.typing as npt
+import torch
+import transformers
+from ballast.torch import Plan
+from torch.utils.data import DataLoader
+from transformers import Trainer, TrainingArguments
+
+
+class PlannedTrainer(ballast.huggingface.Planned, Trainer):
+    pass
+
+"""
+
+
+def program_of_docs():
+    """The programs of docs/python.md and docs/python-trainers.md, each as a function of what it takes as given."""
+    functions = []
+    for page in ("python", "python-trainers"):
+        text = (DOCS / f"{page}.md").read_text()
+        for block in re.findall(r"\n```python\n(.*?)\n```", text, re.S):
+            names = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)]
+            first = {}
+            for name in sorted(names, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store))):
+                first.setdefault(name.id, isinstance(name.ctx, ast.Load))
+            given = [f"{name}: {GIVEN[name]}" for name, loaded in first.items() if loaded and GIVEN.get(name)]
+            block = re.sub(r"(def datasets_provider)\(samples\)", r"\1(samples: list[int]) -> tuple[Any, None, None]", block)
+            body = "".join(f"    {line}\n" for line in block.splitlines())
+            functions.append(f"\ndef block_{len(functions)}({', '.join(given)}) -> None:\n{body}")
+    return PRELUDE + "".join(functions)
+
+
+def visible(of):
+    """The names of a table whose libraries are installed; says which are skipped."""
+    out = []
+    for name, needed in of.items():
+        lacking = [library for library in needed.split() if not importlib.util.find_spec(library)]
+        if lacking:
+            print(f"skipped: the types of {name}, for these are not installed: {', '.join(lacking)}")
+        else:
+            out.append(name)
+    return out
+
+
+class Types(unittest.TestCase):
+    """mypy and pyright have nothing to say about the package, and the programs of users and of the docs."""
+
+    @classmethod
+    def setUpClass(cls):
+        own = {name: "" for name in "__main__ _files _tokens _levels _fits models lengths streams snapshot run report".split()}
+        cls.modules = visible({**own, **LIBRARIES})
+        cls.folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.folder.name)
+        cls.programs = [folder / "user.py"]
+        cls.programs[0].write_text(USER)
+        if visible({"the docs": "torch transformers accelerate trl tokenizers"}):
+            cls.programs.append(folder / "docs.py")
+            cls.programs[1].write_text(program_of_docs())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def agrees(self, tool, *arguments):
+        command = [sys.executable, "-m", tool, *map(str, arguments)]
+        run = subprocess.run(command, capture_output=True, text=True, cwd=self.folder.name)
+        said = [line for line in run.stdout.splitlines() if "error: " in line]
+        self.assertFalse([line for line in said if "docs.py" not in line or not re.search(OF_OTHERS, line)], run.stdout)
+        self.assertTrue(run.returncode == 0 or said, run.stdout + run.stderr)
+
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed: types are not checked by it")
     def test_mypy_agrees(self):
-        own = "__main__ _files _tokens _levels _fits models lengths streams snapshot".split()
-        with tempfile.TemporaryDirectory() as folder:
-            lacking = ["torch", "pyarrow", "tokenizers", "transformers", "verl"]
-            config = pathlib.Path(folder) / "mypy.ini"
-            config.write_text(
-                "[mypy]\nstrict = True\n" + "".join(f"[mypy-{name}.*]\nignore_missing_imports = True\n" for name in lacking)
-            )
-            modules = [argument for name in own for argument in ("-m", f"ballast.{name}")]
-            user = pathlib.Path(folder) / "user.py"
-            user.write_text(USER)
-            for what in (modules, [str(user)]):
-                command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", f"{folder}/cache", *what]
-                run = subprocess.run(command, capture_output=True, text=True, cwd=folder)
-                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        lacking = {library for needed in LIBRARIES.values() for library in needed.split()} | {"tokenizers", "transformers"}
+        lacking = {name for name in lacking if not importlib.util.find_spec(name)} | set(UNTYPED.split())
+        config = pathlib.Path(self.folder.name) / "mypy.ini"
+        config.write_text(
+            "[mypy]\nstrict = True\n"
+            + "".join(f"[mypy-{name}.*]\nignore_missing_imports = True\n" for name in sorted(lacking))
+            + "[mypy-trl.*]\nimplicit_reexport = True\n"
+        )
+        shared = ["--config-file", config, "--cache-dir", f"{self.folder.name}/cache"]
+        self.agrees("mypy", *shared, *(argument for name in self.modules for argument in ("-m", f"ballast.{name}")))
+        self.agrees("mypy", *shared, *self.programs)
+
+    @unittest.skipUnless(importlib.util.find_spec("pyright"), "pyright is not installed: types are not checked by it")
+    def test_pyright_agrees(self):
+        files = [PACKAGE / f"{name}.py" for name in self.modules]
+        self.agrees("pyright", "--pythonpath", sys.executable, *files, *self.programs)
 
 
 class Sources(unittest.TestCase):
@@ -192,6 +309,36 @@ class Spawned(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertEqual(run.stdout, "same\n")
 
+
+    def test_nothing_leaks(self):
+        """A program without threads frees all at exit; one that keeps a plan for ever is told so."""
+        for end, leaks in (("", False), ("ctypes.pythonapi.Py_IncRef(ctypes.py_object(steps))\n", True)):
+            run = subprocess.run([sys.executable, "-c", KEEPING + end], capture_output=True, text=True, timeout=300)
+            self.assertEqual((run.returncode, "leaked" in run.stderr), (0, leaks), run.stderr)
+
+
+KEEPING = """
+import contextlib, copy, ctypes, pickle
+import ballast
+ballast._ballast._warn_of_leaks()
+cost, lengths = "llama-3.1-8b", [3, 5, 2, 7] * 20
+steps = ballast.plan_steps(lengths, capacity=16, ranks=2, cost=lambda n: n * n)
+packing = ballast.pack(lengths, 8)
+run = ballast.TrainingRun(lengths, capacity=16, ranks=2, epochs=2, cost=ballast.sample_time(cost))
+level_run = ballast.TrainingRun(lengths, levels=[(8, 1), (16, 2)], ranks=2, cost=cost)
+shards = ballast.plan_shards(lengths, ranks=2, capacity=64, cost=ballast.degree_cost(cost, ranks=2, capacity=64))
+chunks = ballast.chunks(lengths, 4, cost=cost)
+for plan in (steps, packing, run):
+    print(plan, copy.copy(plan), pickle.loads(pickle.dumps(plan)))
+run.next(), level_run.next()
+kept = run.packs_of(0), packing.packs, shards.passes_of(0), chunks.chains_of(0), level_run.samples(), run.report()
+for wrong in (lambda: ballast.pack([9], 8), lambda: ballast.pack(["a"], 8), lambda: steps.packs_of(99, 0)):
+    with contextlib.suppress(ValueError, IndexError):
+        wrong()
+flow = ballast.stream(((i, n) for i, n in enumerate(lengths)), capacity=16, ranks=2, cost=cost)
+next(iter(flow))
+run.itself = run
+"""
 
 SPAWNING = """
 import multiprocessing

@@ -11,6 +11,7 @@ Plans are pure functions of their arguments, so every rank makes the same one. d
 """
 
 import os as _os
+import typing as _typing
 from collections.abc import Sequence as _Sequence
 
 for _name in _os.listdir(_os.path.dirname(_os.path.dirname(__file__))):
@@ -89,6 +90,9 @@ from .run import TrainingRun  # noqa: E402
 from .streams import stream  # noqa: E402
 
 __version__: str = getattr(_native, "__version__")
+if _typing.TYPE_CHECKING:
+    from . import report as report  # which the types of the native module name
+
 _Sequence.register(Packs)  # pyright: ignore[reportAttributeAccessIssue]
 
 __all__ = [

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
     from torch.nn import Module
+    from torch.utils.data import Dataset
 
 Batch = dict[str, Any]
 SIZES = (7, 5, 6)  # tokens of the samples by which a model is checked at its first forward pass
@@ -30,7 +31,9 @@ LEFT_OUT = (
 )  # all logits are compared
 
 
-def check_model(model: Module, samples: Iterable[Any], *, collate: Callable[[list[Any]], Batch] | None = None) -> None:
+def check_model(
+    model: Module, samples: Iterable[Any] | Dataset[Any], *, collate: Callable[[list[Any]], Batch] | None = None
+) -> None:
     """Raises ValueError unless `model` computes the same for three samples in a packed row as for each alone.
 
     Compares the logits of `model(**collate(samples))`, in train mode with dropout off, on the first three of `samples`.
@@ -41,7 +44,8 @@ def check_model(model: Module, samples: Iterable[Any], *, collate: Callable[[lis
     from .torch import Packed
 
     collate = collate or Packed(huggingface=hasattr(_config_owner(model), "config"))
-    chosen = list(itertools.islice(samples, 3))
+    rows: Any = samples  # a Dataset is read by number
+    chosen = list(itertools.islice(rows, 3))
     if len(chosen) < 2:
         raise ValueError(f"samples has {len(chosen)} entries: a packed row to check needs two or three")
     device = next(model.parameters()).device

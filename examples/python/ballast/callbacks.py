@@ -30,12 +30,14 @@ import ballast
 from .torch import gathered
 
 if TYPE_CHECKING:
-    from .torch import Plan
-
-try:
     from transformers.trainer_callback import TrainerCallback
-except ImportError:  # loops of one's own do without it
-    TrainerCallback = object
+
+    from .torch import Plan
+else:
+    try:
+        from transformers.trainer_callback import TrainerCallback
+    except ImportError:  # loops of one's own do without it
+        TrainerCallback = object
 
 __all__ = ["Measured", "Meter", "MeterCallback"]
 
@@ -137,7 +139,8 @@ class Meter:
             return self._clock()
         import torch
 
-        event = again or torch.cuda.Event(enable_timing=True)
+        made: Callable[..., torch.cuda.Event] = torch.cuda.Event
+        event = again or made(enable_timing=True)
         event.record(torch.cuda.current_stream(self._device))
         return event
 
@@ -214,20 +217,21 @@ def _works(plan: Plan) -> Callable[[np.ndarray], int]:
     cost, costs = options.get("cost"), options.get("costs")
     if costs is not None:
         return lambda pack: int(np.asarray(costs)[pack].sum())
-    if not callable(cost):
-        cost = np.asarray(cost).__getitem__ if isinstance(cost, (list, np.ndarray)) else ballast.sample_time(cost)
-    fixed = getattr(cost, "per_micro_batch", 0)
+    if isinstance(cost, (list, np.ndarray)):
+        cost = np.asarray(cost).__getitem__
+    price: Callable[[int], Any] = cost if callable(cost) else ballast.sample_time(cost)
+    fixed = getattr(price, "per_micro_batch", 0)
     known: dict[int, int] = {}
 
     def work(pack: np.ndarray) -> int:
         for length in plan.lengths[pack].tolist():
-            known[length] = known[length] if length in known else int(cost(length))
+            known[length] = known[length] if length in known else int(price(length))
         return fixed + sum(known[length] for length in plan.lengths[pack].tolist())
 
     return work
 
 
-class MeterCallback(TrainerCallback):  # type: ignore[misc]
+class MeterCallback(TrainerCallback):
     """`Meter` for `transformers.Trainer`: the figures come with what the trainer logs, wherever that is reported.
 
     Readings are `every` steps, by default `logging_steps`. A trainer with the mixin `Planned` takes it as one of its

@@ -56,8 +56,8 @@ class Groups:
         self._made: dict[tuple[int, ...], Any] = {}  # process groups, or what stands for those of other ranks
         for width in sorted(sizes - {1}):
             for first in range(0, self._ranks - width + 1, width):
-                ranks = tuple(range(first, first + width))
-                self._made[ranks] = dist.new_group(list(ranks))
+                members = tuple(range(first, first + width))
+                self._made[members] = dist.new_group(list(members))
 
     def __len__(self) -> int:
         return len(self._made)
@@ -128,7 +128,7 @@ class _Gathered(_Ring):
     """The keys of several ranks that have all come here, one rank's behind the other's."""
 
     def blocks(self, *mine: Tensor) -> Generator[tuple[int, Tensor], Tensor | None, None]:
-        here = list(torch.stack(mine).split([len(held) for held in self.keys], 1))
+        here = list(torch.split(torch.stack(mine), [len(held) for held in self.keys], 1))
         for owner, block in enumerate(here):
             changed = yield owner, block
             here[owner] = block if changed is None else changed
@@ -300,7 +300,8 @@ def passes(
 
 def _refuse_chains(plan: Shards) -> None:
     """Raises ValueError, on every rank, if several passes of a rank hold tokens of one sample."""
-    number = np.repeat(np.arange(len(plan.pass_offsets) - 1), np.diff(plan.pass_offsets.astype(np.int64)))
+    ends = plan.pass_offsets.astype(np.int64)
+    number = np.repeat(np.arange(len(ends) - 1), ends[1:] - ends[:-1])
     owner = np.searchsorted(plan.rank_offsets, number, side="right") - 1
     places = np.unique(np.stack([owner, plan.pieces[:, 0], number], axis=1), axis=0)
     again = np.flatnonzero((places[1:, :2] == places[:-1, :2]).all(axis=1))
@@ -397,7 +398,8 @@ class _Chunk(Work):
         if not earlier:
             return super().attention(q, k, v)
         (ring,) = self._rings  # a chunk of several holds tokens of one sample
-        return _RingAttention.apply(q, torch.cat([past[0], k]), torch.cat([past[1], v]), ring)
+        out: Tensor = _RingAttention.apply(q, torch.cat([past[0], k]), torch.cat([past[1], v]), ring)
+        return out
 
     def forward(self, loss_of: Callable[[Work], Tensor], keep: bool) -> None:
         self._layers = []
@@ -439,14 +441,14 @@ def chains(
     ballast.plan_shards did by method="chunkflow", whose samples several ranks may share: these exchange in `groups`."""
     shards, groups = plan.shards if isinstance(plan, Chunks) else plan, groups or Groups(any_ranks=True)
     weights, keys = iter(shards.weights_of(rank, counts, preset)), _keys_of(shards, groups)
-    lists = []
+    lists: list[list[ShardPass]] = []
     for each in shards.passes_of(rank):
         if lists and set(lists[-1][-1].samples.tolist()) & set(each.samples.tolist()):
             lists[-1].append(each)
         else:
             lists.append([each])
     for parts in lists:
-        chain = []
+        chain: list[_Chunk] = []
         for place, each in enumerate(parts):
             rings = _rings(each, keys, rank, groups, device, parts[:place])
             chain.append(_Chunk(each, next(weights), rings, chain, place, device))

@@ -71,11 +71,11 @@ def from_arrow(column: Any, first: int = 0) -> NDArray[Any]:
     if pa.types.is_integer(kind):
         counts = column
     elif "list" in str(kind).partition("<")[0]:  # list, large_list, fixed_size_list and list views
-        counts = pc.list_value_length(column)
+        counts = pc.list_value_length(column)  # pyright: ignore[reportAttributeAccessIssue]
     else:
         raise ValueError(f"a column of {kind} has no lengths: it must hold lists, or integers that are lengths")
     if counts.null_count:
-        first += pc.index(pc.is_null(counts), True).as_py()
+        first += pc.index(counts.is_null(), True).as_py()
         raise ValueError(f"row {first} is null, one of {counts.null_count} such rows: drop them, they have no length")
     if isinstance(counts, pa.ChunkedArray):
         counts = counts.combine_chunks()

@@ -82,7 +82,7 @@ def write(
     Written in the order step, micro-batch, rank, they are dealt out as planned by whoever reads documents one after the
     other.
     """
-    kind = np.dtype(token_type).newbyteorder("<")
+    kind: np.dtype[Any] = np.dtype(token_type).newbyteorder("<")
     codes: dict[Any, int] = {np.dtype(t): c for c, t in TYPES.items()}
     code = codes.get(np.dtype(token_type))
     if code is None:

@@ -20,18 +20,22 @@ class Measured(Protocol):
     @property
     def waiting(self) -> float | None:
         """Share of the time of all ranks in which a rank waited, from 0 to 1; None if only whole steps were timed."""
+        ...
 
     @property
     def fill(self) -> float:
         """Share of the capacity that held tokens, from 0 to 1."""
+        ...
 
     @property
     def tokens_per_second(self) -> float:
         """Of all ranks together."""
+        ...
 
     @property
     def steps(self) -> int:
         """Steps that were measured."""
+        ...
 
 
 class Row(NamedTuple):
@@ -150,8 +154,8 @@ class Observed:
 
     def add(self, ms: float | list[float], tokens: int, places: int) -> None:
         """A step: its time or that of each rank, its tokens, and the tokens that it has room for."""
-        slowest = ms if isinstance(ms, float) else max(ms)
-        if not isinstance(ms, float):
+        slowest = max(ms) if isinstance(ms, list) else ms
+        if isinstance(ms, list):
             self._busy, self._all = self._busy + sum(ms), self._all + len(ms) * slowest
         self.steps, self._ms = self.steps + 1, self._ms + slowest
         self._tokens, self._places = self._tokens + tokens, self._places + places

@@ -331,8 +331,8 @@ class Plan:
         Call it before samplers are made. With another number of ranks the samples that are left of the epoch are
         planned anew.
         """
-        ranks = state["ranks"] if ranks is None else ranks
-        micro_batches = state["micro_batches"] if micro_batches is None else micro_batches
+        ranks = int(state["ranks"]) if ranks is None else ranks
+        micro_batches = int(state["micro_batches"]) if micro_batches is None else micro_batches
         start = copy.copy(self._start)
         start.resume(state["words"], ranks, micro_batches)
         self._start, self._ranks, self._micro_batches = start, ranks, micro_batches

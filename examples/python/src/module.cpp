@@ -12,6 +12,7 @@ NB_MODULE(_ballast, m) {
 #ifdef NDEBUG  // what daemon threads hold, as those of loaders and queues, Python never frees: at exit that looks like a leak
   nanobind::set_leak_warnings(false);
 #endif
+  m.def("_warn_of_leaks", [] { nanobind::set_leak_warnings(true); }, "Lets Python say at exit what it never freed: for tests.");
   auto const version = ballast::version;
   m.attr("__version__") = std::to_string(version.major) + "." + std::to_string(version.minor) + "." + std::to_string(version.patch);
   ballast_python::bind_costs(m);
