@@ -112,7 +112,7 @@ GIVEN = {  # what the programs of the docs take as given
     "tokenizer": "transformers.PreTrainedTokenizerBase",
     "world": "int",
 }
-PRELUDE = """# pyright: reportPossiblyUnbound=false, reportPrivateImportUsage=false, reportUnusedExpression=false
+PRELUDE = """# pyright: reportPossiblyUnboundVariable=false, reportPrivateImportUsage=false, reportUnusedExpression=false
 from collections.abc import Callable
 from typing import Any
 
