@@ -25,6 +25,89 @@ struct shard_times {
   std::vector<std::int64_t> busy;   ///< of each rank: time in which it trains, without waiting
 };
 
+namespace detail {
+
+/// The time of tokens `[begin, end)` of a sample on d ranks.
+template <shard_cost_model Cost>
+[[nodiscard]] std::int64_t time_of_tokens(Cost const& cost, std::size_t sample, std::int64_t begin, std::int64_t end, std::int64_t d) {
+  return static_cast<std::int64_t>(shard_time(cost, sample, end, d)) -
+         (begin == 0 ? 0 : static_cast<std::int64_t>(shard_time(cost, sample, begin, d)));
+}
+
+/// The time of each group: of the tokens that its ranks hold of every sample.
+template <index_type Index, shard_cost_model Cost>
+[[nodiscard]] std::vector<std::int64_t> times_of_groups(shards<Index> const& plan, Cost const& cost) {
+  struct share {
+    std::uint32_t group;
+    Index sample;
+    std::int64_t begin, end;
+  };
+  std::vector<share> shared;
+  for (auto const& p : plan.pieces)
+    if (p.group != not_shared) shared.push_back({p.group, p.sample, p.begin, p.end});
+  std::sort(shared.begin(), shared.end(), [](share const& a, share const& b) {
+    return a.group != b.group ? a.group < b.group : a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
+  });
+  std::vector<std::int64_t> out(plan.rank_groups.size(), 0);
+  for (std::size_t i = 0, j = 0; i < shared.size(); i = j) {
+    while (j < shared.size() && shared[j].group == shared[i].group && shared[j].sample == shared[i].sample) ++j;
+    out[shared[i].group] += time_of_tokens(cost, static_cast<std::size_t>(shared[i].sample), shared[i].begin, shared[j - 1].end,
+                                           static_cast<std::int64_t>(plan.rank_groups[shared[i].group].size()));
+  }
+  return out;
+}
+
+/// Passes that run together, since they share a group: a set of them has the number of one.
+struct joint_passes {
+  std::vector<std::int64_t> own;                  ///< time of each pass
+  std::vector<std::size_t> set_of;                ///< of each pass
+  std::vector<std::vector<std::size_t>> members;  ///< of each set; other numbers have none
+  std::vector<std::int64_t> lasts;                ///< time of each set
+};
+template <index_type Index, shard_cost_model Cost>
+[[nodiscard]] joint_passes join_passes(shards<Index> const& plan, Cost const& cost, std::int64_t cost_per_pass) {
+  auto const passes = plan.passes();
+  auto const group_time = times_of_groups(plan, cost);
+  joint_passes out;
+  auto& [own, set_of, members, lasts] = out;
+  own.assign(passes, 0);
+  set_of.resize(passes);
+  std::iota(set_of.begin(), set_of.end(), std::size_t{0});
+  auto const root = [&](std::size_t p) {
+    while (set_of[p] != p) p = set_of[p] = set_of[set_of[p]];
+    return p;
+  };
+  std::vector<std::size_t> holder(plan.rank_groups.size(), passes);
+  std::vector<std::uint32_t> seen;  // groups of the pass
+  for (std::size_t p = 0; p < passes; ++p) {
+    seen.clear();
+    auto const pieces = plan.of_pass(p);
+    own[p] = pieces.empty() ? 0 : cost_per_pass;
+    for (auto const& held : pieces) {
+      if (held.group == not_shared) {
+        own[p] += time_of_tokens(cost, static_cast<std::size_t>(held.sample), held.begin, held.end, 1);
+      } else if (std::find(seen.begin(), seen.end(), held.group) == seen.end()) {
+        seen.push_back(held.group);
+        own[p] += group_time[held.group];
+        if (auto& other = holder[held.group]; other == passes)
+          other = p;
+        else
+          set_of[root(p)] = root(other);
+      }
+    }
+  }
+  members.resize(passes);
+  lasts.assign(passes, 0);
+  for (std::size_t p = 0; p < passes; ++p) {
+    auto const k = set_of[p] = root(p);
+    members[k].push_back(p);
+    lasts[k] = (std::max)(lasts[k], own[p]);
+  }
+  return out;
+}
+
+}  // namespace detail
+
 /// @brief Computes when each pass runs.
 ///
 /// A pass takes `cost_per_pass`, the time of every sample that it shares with other ranks, and the time of its whole samples. Passes that
@@ -44,93 +127,36 @@ struct shard_times {
 template <index_type Index, shard_cost_model Cost>
 [[nodiscard]] shard_times time_shards(shards<Index> const& plan, Cost const& cost, std::int64_t cost_per_pass = 0) {
   auto const passes = plan.passes(), ranks = plan.ranks();
-
-  // Time of each group: of the tokens that its ranks hold of every sample.
-  struct share {
-    std::uint32_t group;
-    Index sample;
-    std::int64_t begin, end;
-  };
-  std::vector<share> shared;
-  for (auto const& p : plan.pieces)
-    if (p.group != not_shared) shared.push_back({p.group, p.sample, p.begin, p.end});
-  std::sort(shared.begin(), shared.end(), [](share const& a, share const& b) {
-    return a.group != b.group ? a.group < b.group : a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
-  });
-  auto const span_time = [&](std::size_t i, std::int64_t begin, std::int64_t end, std::int64_t d) {
-    return static_cast<std::int64_t>(detail::shard_time(cost, i, end, d)) -
-           (begin == 0 ? 0 : static_cast<std::int64_t>(detail::shard_time(cost, i, begin, d)));
-  };
-  std::vector<std::int64_t> group_time(plan.rank_groups.size(), 0);
-  for (std::size_t i = 0, j = 0; i < shared.size(); i = j) {
-    while (j < shared.size() && shared[j].group == shared[i].group && shared[j].sample == shared[i].sample) ++j;
-    group_time[shared[i].group] += span_time(static_cast<std::size_t>(shared[i].sample), shared[i].begin, shared[j - 1].end,
-                                             static_cast<std::int64_t>(plan.rank_groups[shared[i].group].size()));
-  }
-
-  // Passes that share a group run together.
-  std::vector<std::size_t> together(passes), holder(plan.rank_groups.size(), passes), rank_of(passes);
-  std::iota(together.begin(), together.end(), std::size_t{0});
-  auto const root = [&](std::size_t p) {
-    while (together[p] != p) p = together[p] = together[together[p]];
-    return p;
-  };
+  auto const joint = detail::join_passes(plan, cost, cost_per_pass);
+  std::vector<std::size_t> rank_of(passes), waiting(passes, 0);
   for (std::size_t r = 0; r < ranks; ++r)
     for (auto p = plan.rank_offsets[r]; p < plan.rank_offsets[r + 1]; ++p) rank_of[p] = r;
-  std::vector<std::int64_t> own(passes, 0), lasts(passes, 0);  // of a pass; of all that run together
-  std::vector<std::uint32_t> seen;                             // groups of the pass
-  for (std::size_t p = 0; p < passes; ++p) {
-    seen.clear();
-    auto const pieces = plan.of_pass(p);
-    auto time = pieces.empty() ? 0 : cost_per_pass;
-    for (auto const& held : pieces) {
-      if (held.group == not_shared) {
-        time += span_time(static_cast<std::size_t>(held.sample), held.begin, held.end, 1);
-      } else if (std::find(seen.begin(), seen.end(), held.group) == seen.end()) {
-        seen.push_back(held.group);
-        time += group_time[held.group];
-        if (auto& other = holder[held.group]; other == passes)
-          other = p;
-        else
-          together[root(p)] = root(other);
-      }
-    }
-    own[p] = time;
-  }
-  std::vector<std::size_t> size(passes, 0), waiting(passes, 0);
-  for (std::size_t p = 0; p < passes; ++p) {
-    auto const k = root(p);
-    ++size[k];
-    lasts[k] = (std::max)(lasts[k], own[p]);
-  }
 
   shard_times out;
   out.start.resize(passes);
   out.end.resize(passes);
   out.busy.assign(ranks, 0);
-  std::vector<std::vector<std::size_t>> members(passes);
-  for (std::size_t p = 0; p < passes; ++p) members[root(p)].push_back(p);
   std::vector<std::int64_t> free(ranks, 0);
   std::vector<std::uint64_t> next(plan.rank_offsets.begin(), plan.rank_offsets.begin() + static_cast<std::ptrdiff_t>(ranks));
   std::vector<std::size_t> ready;
   std::size_t done = 0;
   auto const arrive = [&](std::size_t r) {
     if (next[r] == plan.rank_offsets[r + 1]) return;
-    auto const k = root(static_cast<std::size_t>(next[r]));
-    if (++waiting[k] == size[k]) ready.push_back(k);
+    auto const k = joint.set_of[static_cast<std::size_t>(next[r])];
+    if (++waiting[k] == joint.members[k].size()) ready.push_back(k);
   };
   std::int64_t barrier = 0;
   auto const run = [&](std::size_t k) {
     auto start = barrier;
-    for (auto const p : members[k]) start = (std::max)(start, free[rank_of[p]]);
-    for (auto const p : members[k]) {
+    for (auto const p : joint.members[k]) start = (std::max)(start, free[rank_of[p]]);
+    for (auto const p : joint.members[k]) {
       out.start[p] = start;
-      out.end[p] = free[rank_of[p]] = start + lasts[k];
-      out.busy[rank_of[p]] += own[p];
+      out.end[p] = free[rank_of[p]] = start + joint.lasts[k];
+      out.busy[rank_of[p]] += joint.own[p];
       ++next[rank_of[p]];
       ++done;
     }
-    out.makespan = (std::max)(out.makespan, start + lasts[k]);
+    out.makespan = (std::max)(out.makespan, start + joint.lasts[k]);
   };
   for (std::size_t r = 0; r < ranks; ++r) arrive(r);
   while (!ready.empty()) {
@@ -138,7 +164,7 @@ template <index_type Index, shard_cost_model Cost>
     for (auto const k : batch) run(k);
     if (plan.execution == execution::lockstep) barrier = out.makespan;
     for (auto const k : batch)
-      for (auto const p : members[k]) arrive(rank_of[p]);
+      for (auto const p : joint.members[k]) arrive(rank_of[p]);
   }
   require(done == passes,
           [&] { return sentence("the ranks wait for each other in a circle: ", passes - done, " of ", passes, " passes never start"); });
