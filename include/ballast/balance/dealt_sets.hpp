@@ -42,7 +42,16 @@ class winner_tree {
   template <class Better>
   void update(std::size_t s, std::int64_t room, Better const& better) {
     set(s, room);
-    for (auto node = (leaves_ + s) / 2; node > 0; node /= 2) play(node, better);
+    auto at = leaves_ + s;
+    for (auto here = nodes_[at]; at > 1; nodes_[at /= 2] = here) {  // reads only what it meets
+      auto const& other = nodes_[at ^ 1];
+      auto const right = -static_cast<std::uint32_t>(at & 1), both = here.winner ^ other.winner;
+      auto const absent = here.winner == none || other.winner == none;
+      // As in `play`; it is the same comparison from either side.
+      auto const lost = absent ? -static_cast<std::uint32_t>(here.winner == none)
+                               : right ^ -static_cast<std::uint32_t>(better(other.winner ^ (both & right), here.winner ^ (both & right)));
+      here = {(std::max)(here.room, other.room), here.winner ^ (both & lost)};
+    }
   }
   /// The best set with at least `size` of room, or `none`.
   template <class Better>
@@ -111,9 +120,9 @@ struct dealing_memory {
   winner_tree<> tree;
   least_of<> least;
   std::vector<std::pair<std::int64_t, std::uint32_t>> waiting;  ///< room and number of sets that are not in `least`, a heap
-  std::vector<std::uint32_t> cheapest;
-  std::uint64_t base = 0;   ///< fewest items of a set under `equal`
-  std::uint64_t extra = 0;  ///< how many sets may still get one item more
+  std::vector<std::uint32_t> by_load;                           ///< sets, least loaded first
+  std::uint64_t base = 0;                                       ///< fewest items of a set under `equal`
+  std::uint64_t extra = 0;                                      ///< how many sets may still get one item more
 };
 }  // namespace detail
 

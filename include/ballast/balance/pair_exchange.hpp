@@ -55,7 +55,7 @@ class pair_exchanger {
     std::sort(out.begin(), out.end(), [](pick const& a, pick const& b) { return a.cost != b.cost ? a.cost > b.cost : a.at < b.at; });
   }
   void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y, std::int64_t& best) {
-    if (y == memory_of(d.scratch).cheapest.front()) list(d, x, given_);  // the first partner of a round
+    if (y == memory_of(d.scratch).by_load.front()) list(d, x, given_);  // the first partner of a round
     list(d, y, taken_);
     auto const half = (d.load[x] - d.load[y]) / 2;
     std::size_t nearest = 0;  // both lists descend, and so does the choice that would balance the two sets
@@ -109,7 +109,7 @@ using pair_exchange_workspace = kept_memory<detail::pair_exchanger<Index>>;
 /// @pre no limits other than the capacity: `max_items` is 0 and `equal` is false
 /// @post the largest load has not grown, and no set exceeds the capacity unless it did before
 /// @par Complexity
-/// A round takes O(sets + m^2) for m items in a set; of more than 12 items, only the 12 cheapest form pairs.
+/// O(sets log sets), plus O(sets + m^2) for each round with m items in a set; of more than 12 items, only the 12 cheapest form pairs.
 /// @par Determinism
 /// A pure function of the sets.
 /// @par Source

@@ -113,7 +113,7 @@ class refiner {
 /// @post the largest load has not grown
 /// @throws invalid_input as the balancers do; also if the plan has another number of sets, an index out of range, or an item twice
 /// @par Complexity
-/// O(n log n), plus O(k log p + p m log m) for each round with p partners and m items in a set.
+/// O((n + k) log (n + k)), plus O(k + p m log m) for each round with p partners and m items in a set.
 /// @par Determinism
 /// A pure function of its arguments; of equal exchanges, the one with the cheaper partner is made, then the one of the more expensive item,
 /// and a move before a swap.

@@ -29,56 +29,75 @@ namespace detail {
 inline constexpr auto any_time = (std::numeric_limits<std::int64_t>::max)();  ///< the largest time of a plan, where any will do
 
 /// Distributes the samples of a step over its places again, or exchanges some if not all fit; keeps the old places unless the step becomes
-/// cheaper, or if its slowest rank is within 1 in 8,192 of the step's lower bound.
+/// cheaper, or if its slowest rank is within 1 in 8,192 of the step's lower bound. The most uneven steps come first: if any are too slow
+/// together, these are.
+/// @param drawn the members of all packs, as samples in that order, so that those of a pack are neighbours in memory
+/// @param sums the costs of the packs, which change with them
 /// @return whether the slowest ranks exceed the lower bounds of the steps by at most `above`; if not, `b` is as before
 template <index_type Index>
-bool redeal_steps(batching<Index>& b, weighed_samples const& items, batching_options const& o, std::int64_t above) {
+bool redeal_steps(batching<Index>& b, weighed_samples const& drawn, batching_options const& o, std::vector<pack_sum>& sums,
+                  std::int64_t above) {
   // If ranks wait at every micro-batch, each row of places counts as a step.
-  auto const rows = o.synchronisation == synchronisation::per_micro_batch ? b.micro_batches : 1;
-  auto const each = static_cast<std::size_t>(b.micro_batches / rows), ranks = static_cast<std::size_t>(b.ranks);
-  step_dealer<Index> deal(items, b.ranks, each, o.capacity);
-  constexpr std::array rules{deal_rule::rate_cap, deal_rule::longest_first};
+  auto const rows = o.synchronisation == synchronisation::per_micro_batch ? static_cast<std::size_t>(b.micro_batches) : 1;
+  auto const each = static_cast<std::size_t>(b.micro_batches) / rows, ranks = static_cast<std::size_t>(b.ranks);
   std::vector<Index> samples, packs(ranks * each);
+  std::int64_t slowest = 0, bound = 0;
+  auto const read = [&](std::size_t turn) {  // the packs of a row, and what its slowest rank takes; whether all places are taken
+    for (std::size_t k = 0; k < packs.size(); ++k) packs[k] = b.at(turn / rows, k / each, rows == 1 ? k % each : turn % rows);
+    if (std::ranges::find(packs, b.none) != packs.end()) return false;
+    std::int64_t mine = 0, all = 0, most = 0;
+    slowest = 0;
+    for (std::size_t k = 0; k < packs.size(); ++k) {
+      auto const cost = sums[packs[k]].cost - o.cost_per_micro_batch;
+      mine = k % each == 0 ? cost : mine + cost;
+      all += cost;
+      most = (std::max)(most, sums[packs[k]].most_expensive - o.cost_per_micro_batch);
+      slowest = (std::max)(slowest, mine);
+    }
+    bound = (std::max)(all / static_cast<std::int64_t>(ranks), most);
+    return true;
+  };
+  std::vector<keyed_item<Index>> uneven;
+  for (std::size_t turn = 0; turn < b.steps() * rows; ++turn)
+    if (read(turn) && slowest - bound > bound / 8192) uneven.push_back({slowest - bound, static_cast<Index>(turn)});
+  std::sort(uneven.begin(), uneven.end());
+
+  step_dealer<Index> deal(drawn, b.ranks, each, o.capacity);
+  constexpr std::array rules{deal_rule::rate_cap, deal_rule::longest_first};
   std::vector<std::uint32_t> rank_of;
   auto& members = b.packs.members;                                              // new packs are appended
   std::vector<std::pair<std::size_t, std::size_t>> members_of(b.packs.size());  // of each pack: its first member, and their number
   for (std::size_t p = 0; p < members_of.size(); ++p) members_of[p] = {static_cast<std::size_t>(b.packs.offsets[p]), b.packs[p].size()};
-  for (std::size_t s = 0; s < b.steps(); ++s)
-    for (std::size_t row = 0; row < rows; ++row) {
-      for (std::size_t k = 0; k < packs.size(); ++k) packs[k] = b.at(s, k / each, rows == 1 ? k % each : row);
-      if (std::ranges::find(packs, b.none) != packs.end()) continue;
-      samples.clear();
-      rank_of.clear();
-      std::int64_t slowest = 0, mine = 0, all = 0, most = 0;
-      for (std::size_t k = 0; k < packs.size(); ++k) {
-        if (k % each == 0) mine = 0;
-        for (auto i : std::span(members).subspan(members_of[packs[k]].first, members_of[packs[k]].second)) {
-          mine += items.cost[i];
-          all += items.cost[i];
-          most = (std::max)(most, items.cost[i]);
-          samples.push_back(i);
-        }
-        slowest = (std::max)(slowest, mine);
-        rank_of.resize(samples.size(), static_cast<std::uint32_t>(k / each));
-      }
-      auto const bound = (std::max)(all / static_cast<std::int64_t>(ranks), most);
-      if (slowest - bound <= bound / 8192) continue;
-      deal.gather(samples);
-      auto const cheaper = [&](bool placed) { return placed && deal.slowest() < slowest; };
-      // With full packs there is no room to distribute samples again, but often to exchange some.
-      auto takes = cheaper(deal.deal_all(rules)) || cheaper(deal.improve(rank_of));
-      auto const got = [&](std::size_t k) { return deal.place(k / each, k % each); };
-      for (std::size_t k = 0; k < packs.size() && takes; ++k) takes = !got(k).empty();
-      above -= (takes ? deal.slowest() : slowest) - bound;
-      if (above < 0) {
-        members.resize(static_cast<std::size_t>(b.packs.offsets.back()));
-        return false;
-      }
-      for (std::size_t k = 0; k < packs.size() && takes; ++k) {
-        members_of[packs[k]] = {members.size(), got(k).size()};
-        members.insert(members.end(), got(k).begin(), got(k).end());
+  for (auto const& [excess, turn] : uneven) {
+    (void)read(turn);
+    samples.clear();
+    rank_of.clear();
+    for (std::size_t k = 0; k < packs.size(); ++k) {
+      auto const [first, count] = members_of[packs[k]];
+      for (std::size_t m = 0; m < count; ++m) samples.push_back(static_cast<Index>(first + m));
+      rank_of.resize(samples.size(), static_cast<std::uint32_t>(k / each));
+    }
+    deal.gather(samples);
+    auto const cheaper = [&](bool placed) { return placed && deal.slowest() < slowest; };
+    // With full packs there is no room to distribute samples again, but often to exchange some.
+    auto takes = cheaper(deal.deal_all(rules)) || cheaper(deal.improve(rank_of));
+    auto const got = [&](std::size_t k) { return deal.place(k / each, k % each); };
+    for (std::size_t k = 0; k < packs.size() && takes; ++k) takes = !got(k).empty();
+    above -= (takes ? deal.slowest() : slowest) - bound;
+    if (above < 0) {
+      members.resize(static_cast<std::size_t>(b.packs.offsets.back()));
+      return false;
+    }
+    for (std::size_t k = 0; k < packs.size() && takes; ++k) {
+      members_of[packs[k]] = {members.size(), got(k).size()};
+      auto& sum = sums[packs[k]] = {.cost = o.cost_per_micro_batch};
+      for (auto const i : got(k)) {
+        members.push_back(members[i]);
+        sum.cost += drawn.cost[i];
+        sum.most_expensive = (std::max)(sum.most_expensive, drawn.cost[i] + o.cost_per_micro_batch);
       }
     }
+  }
   groups<Index> packed;
   packed.members.reserve(static_cast<std::size_t>(b.packs.offsets.back()));
   packed.offsets.reserve(b.packs.offsets.size());
@@ -122,6 +141,13 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
   }
 }
 
+/// The costs of packs whose members were drawn as samples in that order.
+template <index_type Index>
+[[nodiscard]] std::vector<pack_sum> drawn_sums(groups<Index> const& packs, weighed_samples const& drawn, batching_options const& o) {
+  std::size_t next = 0;  // packs come in the order of their members
+  return pack_sums(packs, [&](Index) { return drawn.cost[next++]; }, o.cost_per_micro_batch);
+}
+
 /// `dealing::sorted`: packs in the random order of the epoch, which can be sorted into steps in several ways.
 template <index_type Index>
 class pack_sorter {
@@ -130,9 +156,13 @@ class pack_sorter {
       : items_(items),
         o_(o),
         order_(take_order(taken_, std::move(packs), items, o)),
-        sums_(pack_sums(taken_.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch)) {}
+        drawn_(some_of<Index>(items, taken_.packs.members)),
+        sums_(drawn_sums(taken_.packs, drawn_, o)),
+        by_cost_(packs_by_cost<Index>(order_, sums_)) {}
 
   [[nodiscard]] groups<Index> const& packs() const noexcept { return taken_.packs; }
+  /// The members of all packs, as samples in that order.
+  [[nodiscard]] weighed_samples const& drawn() const noexcept { return drawn_; }
   /// Neighbours in cost share a step, within windows of the order. Places of the last step may be empty.
   [[nodiscard]] batching<Index> sort(deal_options const& deal) const {
     auto b = taken_;
@@ -141,7 +171,7 @@ class pack_sorter {
     splitmix64 draw(~epoch_seed(o_));
     std::vector<Index> emitted;
     emitted.reserve(order.size());
-    for_sorted_windows(order, sums_, places, deal.window, [&](std::size_t first, std::size_t last) {
+    for_sorted_windows<Index>(order, by_cost_, places, deal.window, [&](std::size_t first, std::size_t last) {
       auto const whole = (last - first) / places;
       for (auto s : emit<Index>(whole, deal.emission, draw))
         for (std::size_t k = 0; k < places; ++k) emitted.push_back(order[first + s * places + k]);
@@ -156,8 +186,12 @@ class pack_sorter {
   /// so its lower bound. Ends early with the steps as they are if the exchanges will leave the slowest ranks above `most`.
   [[nodiscard]] batching<Index> finish(batching<Index> b, bool redeal, std::int64_t most = any_time) const {
     auto const rounded = static_cast<std::int64_t>(b.table.size());  // bounds are rounded, by less than 1 for each row
-    if (redeal) redeal = redeal_steps(b, items_, o_, (std::min)(most - b.slowest.lower_bound, any_time - rounded) + rounded);
-    if (fill_places(b, items_, o_, mixing::never) || redeal) certify(b, items_, o_);
+    auto sums = sums_;
+    if (redeal) redeal = redeal_steps(b, drawn_, o_, sums, (std::min)(most - b.slowest.lower_bound, any_time - rounded) + rounded);
+    if (fill_places(b, items_, o_, mixing::never))
+      certify(b, items_, o_);
+    else if (redeal)
+      certify(b, items_, o_, sums);
     return b;
   }
 
@@ -166,7 +200,9 @@ class pack_sorter {
   batching_options const& o_;
   batching<Index> taken_;
   std::vector<Index> order_;
+  weighed_samples drawn_;
   std::vector<pack_sum> sums_;
+  std::vector<Index> by_cost_;
 };
 
 template <index_type Index>
@@ -182,14 +218,16 @@ template <index_type Index>
                                               deal_options const& deal) {
   batching<Index> b;
   auto order = take_order(b, std::move(packs), items, o);
-  auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch);
+  auto const drawn = some_of<Index>(items, b.packs.members);
+  auto sums = drawn_sums(b.packs, drawn, o);
+  auto const by_cost = packs_by_cost<Index>(order, sums);
 
   auto const ranks = static_cast<std::size_t>(o.ranks), each = static_cast<std::size_t>(o.micro_batches), places = ranks * each;
   splitmix64 draw(~epoch_seed(o));
   b.table.assign((order.size() + places - 1) / places * places, b.none);
   std::vector<std::size_t> filled;
   std::vector<keyed_item<Index>> rows;
-  for_sorted_windows(order, sums, places, deal.window, [&](std::size_t first, std::size_t last) {
+  for_sorted_windows<Index>(order, by_cost, places, deal.window, [&](std::size_t first, std::size_t last) {
     auto const put_row = [&](std::size_t from, std::size_t step, std::size_t row) {
       for (std::size_t k = from; k < (std::min)(from + ranks, last); ++k) {
         auto const rank = row % 2 == 0 ? k - from : ranks - 1 - (k - from);
@@ -217,7 +255,7 @@ template <index_type Index>
   });
   auto waiting_per_row = o;
   waiting_per_row.synchronisation = synchronisation::per_micro_batch;
-  if (deal.redeal) redeal_steps(b, items, waiting_per_row, any_time);
+  if (deal.redeal) redeal_steps(b, drawn, waiting_per_row, sums, any_time);
   fill_places(b, items, o, mixing::never);
   certify(b, items, o);
   return b;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -15,30 +16,37 @@ namespace ballast::inline v0_2::detail {
 ///
 /// `load(s)` is the load of a set. `least(x, y)` is a load that no exchange of x and y goes below. `attempt(x, y, best)` tries exchanges of
 /// x and y: it lowers `best`, the larger of both loads afterwards, and remembers the exchange. `perform(x)` makes the last one remembered.
+/// `by_load` lists the sets, least loaded first; a round moves two of them, instead of comparing all.
 template <class Load, class Least, class Attempt, class Perform>
-void search_exchanges(std::size_t sets, refinement const& how, std::int64_t enough, std::vector<std::uint32_t>& cheapest, Load const& load,
+void search_exchanges(std::size_t sets, refinement const& how, std::int64_t enough, std::vector<std::uint32_t>& by_load, Load const& load,
                       Least const& least, Attempt const& attempt, Perform const& perform) {
+  auto const before = [&](std::uint32_t a, std::uint32_t b) { return load(a) != load(b) ? load(a) < load(b) : a < b; };
+  by_load.resize(sets);
+  std::iota(by_load.begin(), by_load.end(), std::uint32_t{0});
+  if (load(*std::ranges::max_element(by_load, {}, load)) <= enough) return;
+  std::sort(by_load.begin(), by_load.end(), before);
+  auto const partners = how.partners != 0 ? (std::min)(how.partners, std::uint64_t{sets - 1}) : sets - 1;
   for (auto rounds = how.rounds != 0 ? how.rounds : 3 * std::uint64_t{sets}; rounds > 0; --rounds) {
-    std::uint32_t x = 0;
-    for (std::uint32_t s = 1; s < sets; ++s)
-      if (load(s) > load(x)) x = s;
-    if (load(x) <= enough) return;
-    cheapest.clear();
-    for (std::uint32_t s = 0; s < sets; ++s)
-      if (s != x) cheapest.push_back(s);
-    auto const partners = how.partners != 0 ? (std::min)(how.partners, std::uint64_t{cheapest.size()}) : cheapest.size();
-    auto const last = cheapest.begin() + static_cast<std::ptrdiff_t>(partners);
-    auto best = load(x);
-    for (auto it = cheapest.begin(), sorted = it; it != last; ++it) {
-      if (it == sorted) {  // sorts twice as many partners as before, since seldom are many tried
-        sorted += (std::min)((std::max)(std::ptrdiff_t{8}, it - cheapest.begin()), last - it);
-        std::partial_sort(it, sorted, cheapest.end(), [&](auto a, auto b) { return load(a) != load(b) ? load(a) < load(b) : a < b; });
-      }
-      if (best <= least(x, *it)) break;
-      attempt(x, *it, best);
+    auto const most = load(by_load.back());
+    if (most <= enough) return;
+    auto const x = std::ranges::lower_bound(by_load, most, {}, load);
+    auto y = x;
+    auto best = most;
+    auto left = partners;
+    for (auto it = by_load.begin(); left > 0; ++it) {
+      if (it == x) continue;
+      if (best <= least(*x, *it)) break;
+      --left;
+      auto const now = best;
+      attempt(*x, *it, best);
+      if (best < now) y = it;
     }
-    if (best >= load(x)) return;
-    perform(x);
+    if (y == x) return;
+    std::uint32_t const changed[] = {*x, *y};
+    perform(changed[0]);
+    by_load.erase((std::max)(x, y));
+    by_load.erase((std::min)(x, y));
+    for (auto const s : changed) by_load.insert(std::lower_bound(by_load.begin(), by_load.end(), s, before), s);
   }
 }
 
@@ -46,7 +54,7 @@ void search_exchanges(std::size_t sets, refinement const& how, std::int64_t enou
 template <index_type Index, class Attempt, class Perform>
 void search_exchanges(dealt_sets<Index>& d, refinement const& how, std::int64_t enough, Attempt const& attempt, Perform const& perform) {
   search_exchanges(
-      d.load.size(), how, enough, memory_of(d.scratch).cheapest, [&](std::uint32_t s) { return d.load[s]; },
+      d.load.size(), how, enough, memory_of(d.scratch).by_load, [&](std::uint32_t s) { return d.load[s]; },
       [&](std::uint32_t x, std::uint32_t y) { return d.load[y] + (d.load[x] - d.load[y]) / 2; }, attempt, perform);
 }
 

@@ -237,21 +237,34 @@ template <index_type Index, class Generator>
   return out;
 }
 
+/// The packs of an order, most expensive first.
+template <index_type Index>
+[[nodiscard]] std::vector<Index> packs_by_cost(std::span<Index const> order, std::span<pack_sum const> sums) {
+  std::vector<char> used(sums.size(), 0);
+  for (auto const p : order) used[p] = 1;
+  std::vector<keyed_item<Index>> packs, scratch;
+  packs.reserve(order.size());
+  for (std::size_t p = 0; p < used.size(); ++p)
+    if (used[p] != 0) packs.push_back({sums[p].cost, static_cast<Index>(p)});
+  sort_largest_first(packs, scratch);
+  std::vector<Index> out(packs.size());
+  std::ranges::transform(packs, out.begin(), &keyed_item<Index>::item);
+  return out;
+}
+
 /// Sorts windows of `steps` steps of an order of packs, most expensive first, and calls `use(begin, end)` for each; 0 steps = all.
+/// `by_cost` is what `packs_by_cost` returns for the order: its packs are dealt to their windows.
 template <index_type Index, class Use>
-void for_sorted_windows(std::vector<Index>& order, std::span<pack_sum const> sums, std::size_t places, std::uint64_t steps,
+void for_sorted_windows(std::vector<Index>& order, std::span<Index const> by_cost, std::size_t places, std::uint64_t steps,
                         Use const& use) {
   auto const most = order.size() / places + 1;
   auto const width = (steps == 0 || steps > most ? most : static_cast<std::size_t>(steps)) * places;
-  std::vector<keyed_item<Index>> by_cost;
-  for (std::size_t first = 0; first < order.size(); first += width) {
-    auto const last = (std::min)(first + width, order.size());
-    by_cost.clear();
-    for (auto k = first; k < last; ++k) by_cost.push_back({sums[order[k]].cost, order[k]});
-    std::sort(by_cost.begin(), by_cost.end());
-    for (auto k = first; k < last; ++k) order[k] = by_cost[k - first].item;
-    use(first, last);
-  }
+  std::vector<std::size_t> next;  // of each window: the position of its next pack
+  for (std::size_t first = 0; first < order.size(); first += width) next.push_back(first);
+  std::vector<Index> window(order.empty() ? 0 : std::size_t{*std::ranges::max_element(order)} + 1);
+  for (std::size_t k = 0; k < order.size(); ++k) window[order[k]] = static_cast<Index>(k / width);
+  for (auto const p : by_cost) order[next[window[p]]++] = p;
+  for (std::size_t first = 0; first < order.size(); first += width) use(first, (std::min)(first + width, order.size()));
 }
 
 }  // namespace ballast::inline v0_2::detail
