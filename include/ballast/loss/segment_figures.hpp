@@ -67,7 +67,7 @@ template <std::ranges::contiguous_range V, label_range C>
     detail::segment_part part;
     for (auto t = static_cast<std::size_t>(cu[i]); t < static_cast<std::size_t>(cu[i + 1]); ++t)
       part.add(detail::part_of(std::ranges::data(values)[t]));
-    out[i] = {detail::least_of<value>(part), detail::largest_of<value>(part), {}, detail::mean_of<value>(part)};
+    out[i] = {detail::segment_least<value>(part), detail::segment_largest<value>(part), {}, detail::segment_mean<value>(part)};
     out[i].sum.words = {part.high, part.low, part.saturated, part.not_finite};
   }
   return out;

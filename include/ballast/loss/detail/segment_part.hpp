@@ -75,15 +75,15 @@ template <class Value>
 }
 
 template <class Value>
-[[nodiscard]] BALLAST_HD constexpr Value least_of(segment_part const& part) noexcept {
+[[nodiscard]] BALLAST_HD constexpr Value segment_least(segment_part const& part) noexcept {
   return part.count == 0 ? Value{} : of_ordered_key<Value>(part.least);
 }
 template <class Value>
-[[nodiscard]] BALLAST_HD constexpr Value largest_of(segment_part const& part) noexcept {
+[[nodiscard]] BALLAST_HD constexpr Value segment_largest(segment_part const& part) noexcept {
   return part.count == 0 ? Value{} : of_ordered_key<Value>(part.largest);
 }
 template <class Value>
-[[nodiscard]] BALLAST_HD constexpr double mean_of(segment_part const& part) noexcept {
+[[nodiscard]] BALLAST_HD constexpr double segment_mean(segment_part const& part) noexcept {
   if (part.count == 0) return 0.0;
   if (part.saturated != 0 || part.not_finite != 0) return no_number<double>;
   constexpr auto unit = std::is_floating_point_v<Value> ? 0x1p8 : 0x1p32;  // of the high word

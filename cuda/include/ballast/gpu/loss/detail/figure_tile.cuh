@@ -111,9 +111,9 @@ struct close_figures {
     part.low = low & 0xffffffff;
     part.saturated = static_cast<std::int64_t>(found.sum[2]);
     part.not_finite = static_cast<std::int64_t>(found.sum[3]);
-    if (out.least != nullptr) out.least[i] = ballast::detail::least_of<Value>(part);
-    if (out.largest != nullptr) out.largest[i] = ballast::detail::largest_of<Value>(part);
-    if (out.mean != nullptr) out.mean[i] = ballast::detail::mean_of<Value>(part);
+    if (out.least != nullptr) out.least[i] = ballast::detail::segment_least<Value>(part);
+    if (out.largest != nullptr) out.largest[i] = ballast::detail::segment_largest<Value>(part);
+    if (out.mean != nullptr) out.mean[i] = ballast::detail::segment_mean<Value>(part);
     if (out.sum == nullptr) return;
     auto* const sum = reinterpret_cast<std::int64_t*>(out.sum + i);
     sum[0] = part.high;
