@@ -49,14 +49,15 @@ class any_degree_times {
       if (allowed(i, 1, powers_of_two) == 0) return false;
     return true;
   }
-  /// The number of ranks of least rank-time on which the sample takes at most `within`, otherwise that on which it takes least.
-  [[nodiscard]] std::int64_t degree(std::size_t i, std::int64_t within, bool powers_of_two) const {
+  /// The number of ranks on which the sample takes at most `within`, that of least rank-time or the fewest; if there is none, that on which
+  /// it takes least.
+  [[nodiscard]] std::int64_t degree(std::size_t i, std::int64_t within, bool powers_of_two, bool fewest) const {
     auto best = allowed(i, 1, powers_of_two);
     auto quickest = at(i, best), least = quickest * best;
     for (auto const d : sizes()) {
       if (d != allowed(i, d, powers_of_two)) continue;
       auto const time = at(i, d);
-      if (quickest > within ? time < quickest : time <= within && time * d < least) {
+      if (quickest > within ? time < quickest : !fewest && time <= within && time * d < least) {
         best = d;
         least = time * d;
         quickest = time;
