@@ -65,6 +65,7 @@ class Arguments(unittest.TestCase):
         plan = ballast.plan_steps([1, 2] * 20, capacity=8, ranks=2, cost=ballast.token_cost())
         steps = partial(ballast.plan_steps, [1, 2], cost=ballast.token_cost())
         run = partial(ballast.TrainingRun, [1, 2], capacity=8, cost=COST)
+        array_run = partial(ballast.TrainingRun, np.array([1, 2]), capacity=8, cost=COST)
         for call, sentence in (
             (lambda: ballast.pack([1, 2], 8192.0), "capacity = 8192.0 must be an integer"),
             (lambda: ballast.pack([1, 2], "8192"), "capacity = '8192' must be an integer"),
@@ -78,6 +79,9 @@ class Arguments(unittest.TestCase):
             (lambda: ballast.pack([1, 2]), "pack: missing a required argument: 'capacity'"),
             (lambda: steps(capacity=8, ranks=-1), "ranks = -1 must not be negative"),
             (lambda: steps(capacity=8, ranks=1, seed=-1), "seed = -1 must not be negative"),
+            (lambda: array_run(ranks=-1), "ranks = -1 must not be negative"),
+            (lambda: array_run(ranks=1, seed=-1), "seed = -1 must not be negative"),
+            (lambda: ballast.pack(np.array([1, 2]), np.array([8, 9])), "capacity = array([8, 9]) must be an integer"),
             (lambda: run(ranks=1, epochs=2.0), "epochs = 2.0 must be an integer"),
             (lambda: run(ranks=None), "ranks = None must be an integer"),
             (lambda: plan.packs_of(0.0, 1), "step = 0.0 must be an integer"),

@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import numbers
+import operator
 import re
 import reprlib
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "int": ("an integer", lambda x: hasattr(x, "__index__") and not _is_bool(x)),
+    "int": ("an integer", lambda x: _integer(x) is not None),
     "float": ("a number", lambda x: isinstance(x, numbers.Real) and not _is_bool(x)),
     "bool": ("True or False", lambda x: _is_bool(x)),
     "str": ("a string", lambda x: isinstance(x, str)),
@@ -26,6 +27,14 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 def _is_bool(x: Any) -> bool:
     return x is True or x is False
+
+
+def _integer(x: Any) -> int | None:
+    """The value of an integer; None of a boolean, and of arrays, which have an `__index__` too."""
+    try:
+        return None if _is_bool(x) else operator.index(x)
+    except TypeError:
+        return None
 
 
 def _signature(text: str, defaults: tuple[Any, ...] | None) -> inspect.Signature:
@@ -98,8 +107,9 @@ def _complaint(what: str, signature: inspect.Signature, args: Any, kwargs: Any) 
     if sentence:
         return 2, sentence
     for name, value in bound.items():
-        if hasattr(value, "__index__") and not 0 <= int(value) < 2**63:
-            return 2, f"{name} = {value} " + ("must not be negative" if int(value) < 0 else "is too large")
+        number = _integer(value)
+        if number is not None and not 0 <= number < 2**63:
+            return 2, f"{name} = {value} " + ("must not be negative" if number < 0 else "is too large")
     return 1, f"{what}: no such types: " + ", ".join(
         f"{name} ({type(value).__name__})" for name, value in bound.items() if name != "self"
     )
