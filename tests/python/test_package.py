@@ -65,6 +65,7 @@ class Arguments(unittest.TestCase):
         plan = ballast.plan_steps([1, 2] * 20, capacity=8, ranks=2, cost=ballast.token_cost())
         steps = partial(ballast.plan_steps, [1, 2], cost=ballast.token_cost())
         run = partial(ballast.TrainingRun, [1, 2], capacity=8, cost=COST)
+        flow = partial(ballast.stream, [(0, 4)], cost=COST)
         array_run = partial(ballast.TrainingRun, np.array([1, 2]), capacity=8, cost=COST)
         for call, sentence in (
             (lambda: ballast.pack([1, 2], 8192.0), "capacity = 8192.0 must be an integer"),
@@ -87,6 +88,10 @@ class Arguments(unittest.TestCase):
             (lambda: plan.packs_of(0.0, 1), "step = 0.0 must be an integer"),
             (lambda: ballast.token_cost()(1.5), "length = 1.5 must be an integer"),
             (lambda: ballast.transformer(layers=2.0), "transformer: missing a required argument: 'name'"),
+            (lambda: flow(None, 1), "capacity = None must be an integer"),
+            (lambda: flow(8, "2"), "ranks = '2' must be an integer"),
+            (lambda: flow(8, 1, micro_batches=True), "micro_batches = True must be an integer"),
+            (lambda: flow(2**63, 1), f"capacity = {2**63} is too large"),
             (lambda: ballast.check(3, [1]), "check: no such types: plan (int), lengths (list)"),
         ):
             with self.assertRaises(TypeError) as raised:
@@ -1271,6 +1276,7 @@ class Auto(unittest.TestCase):
     def test_it_is_the_plan_of_what_it_chose(self):
         tokens = [len(row) for row in self.rows]
         plan = self.auto(self.rows, COST, micro_batches=2, seed=3)
+        self.assertEqual(self.auto(self.rows, cost=COST, micro_batches=2, seed=3).hash(), plan.hash())
         cost = ballast.sample_time(COST, "h100", capacity=4096)
         same = ballast.torch.Plan(tokens, capacity=4096, ranks=2, micro_batches=2, seed=3, cost=cost)
         self.assertEqual(plan.hash(), same.hash())
@@ -1310,6 +1316,10 @@ class Auto(unittest.TestCase):
     def test_what_is_missing_is_said_in_one_sentence(self):
         auto = partial(ballast.torch.Plan.auto, ranks=1)
         for call, sentence in (
+            (lambda: auto(self.rows, capacity=8), "^model is missing: give a name, a config or a module, or give capacity="),
+            (lambda: auto(self.rows, device="h100", cost=COST), "^model is missing"),
+            (lambda: auto(None, COST, capacity=8), "^the data set is of type NoneType, which has no rows"),
+            (lambda: auto(7, COST, capacity=8), "^the data set is of type int, which has no rows"),
             (lambda: auto(self.rows, COST), 'capacity is missing: .*device="h100"'),
             (lambda: auto(self.rows, COST, capacity=4096, memory={}), "memory says how capacity is found on a device"),
             (lambda: auto(self.rows, "llama-9", capacity=4096), "llama-9 is neither a file nor the name of a known model"),

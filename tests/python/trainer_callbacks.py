@@ -179,6 +179,14 @@ class TestMeter(unittest.TestCase):
             warnings.simplefilter("error")
             self.assertFalse(Meter(plan_of(1), every=1)._predicted)
 
+    def test_a_reading_copies_no_lengths_of_all_samples(self):
+        plan = plan_of(1)
+        meter = Meter(plan, every=1)
+        plan.step_done()
+        with mock.patch.object(Plan, "lengths", property(lambda plan: self.fail("these are all lengths"))), meter:
+            pass
+        self.assertEqual(plan.measured.steps, 1)
+
     def test_what_is_refused(self):
         with self.assertRaisesRegex(ValueError, "every = 0 must be an integer, at least 1"):
             Meter(plan_of(1), every=0)

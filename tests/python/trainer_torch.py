@@ -164,6 +164,12 @@ class TestBatches(unittest.TestCase):
         plan = plan_of(2)
         with self.assertRaisesRegex(ValueError, "rank = 2 must be"):
             plan.batches(2)
+        for rank in ("0", None, 0.0, True):
+            with self.assertRaisesRegex(TypeError, f"^rank = {rank!r} must be an integer$"):
+                plan.batches(rank)
+        for state in (None, "x", [1, 2], {}, plan._start.state()):
+            with self.assertRaisesRegex(ValueError, "^state is a .*: it must be a dictionary that Plan.state"):
+                plan.resume(state)
         with self.assertRaisesRegex(ValueError, "needs one_epoch"):
             plan.batches(0, placeholders=True)
         with self.assertRaisesRegex(ValueError, "epoch 3 is not among"):
@@ -380,6 +386,14 @@ class TestPacked(unittest.TestCase):
     def test_refuses_labels_of_another_length(self):
         with self.assertRaisesRegex(ValueError, "sample 1 of the micro-batch has 2 input_ids but 1 labels"):
             Packed()([[1], {"input_ids": [1, 2], "labels": [1]}])
+
+    def test_refuses_samples_that_are_no_integers_in_a_row(self):
+        rows = ([1.5, 2.0], [True, False], "ab", [[1, 2], [3, 4]], torch.ones(2, 2, dtype=torch.long), torch.rand(3))
+        for row in rows:
+            for sample in (row, {"input_ids": row}):
+                with self.assertRaisesRegex(ValueError, "must be integers in one dimension"):
+                    Packed()([[1, 2], sample])
+        self.assertEqual(Packed()([[], np.array([1, 2], np.uint16)])["input_ids"].tolist(), [[1, 2]])
 
 
 if __name__ == "__main__":

@@ -212,6 +212,17 @@ class TestLoop(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, sentence):
                 train(plan_of(), model_of("LlamaForCausalLM"), forward)
 
+    def test_a_loop_that_ended_early_leaves_one_check(self):
+        model = model_of("LlamaForCausalLM")
+        for _ in range(2):
+            plan = plan_of()
+            rows = DataLoader(SAMPLES, batch_sampler=plan.batches(0, one_epoch=True), collate_fn=Packed(huggingface=True))
+            next(plan.steps_of(rows, model))  # and no forward pass
+        train(plan_of(), model, whole, steps=1)
+        self.assertFalse(model._forward_pre_hooks)
+        with self.assertRaisesRegex(ValueError, "Pass use_cache=False"):
+            train(plan_of(), model, without_use_cache)
+
     def test_the_check_changes_nothing(self):
         def losses(checked):
             model = model_of("LlamaForCausalLM", attention_dropout=0.3)

@@ -20,9 +20,20 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("a string", lambda x: isinstance(x, str)),
     "None": ("None", lambda x: x is None),
     "numpy.typing.ArrayLike": ("an array", lambda x: x is not None),
-    "collections.abc.Sequence[int]": ("a sequence of integers", lambda x: False),
+    "collections.abc.Sequence[int]": (
+        "a sequence of integers",
+        lambda x: isinstance(x, list) and None not in map(_integer, x),
+    ),
     "collections.abc.Sequence[float]": ("a sequence of numbers", lambda x: False),
 }
+
+
+def integer(name: str, value: Any) -> int:
+    """The value of an argument that must be an integer."""
+    number = _integer(value)
+    if number is None:
+        raise TypeError(f"{name} = {reprlib.repr(value)} must be an integer")
+    return number
 
 
 def _is_bool(x: Any) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import itertools
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
     from torch.nn import Module
+    from torch.utils.hooks import RemovableHandle
     from torch.utils.data import Dataset
 
 Batch = dict[str, Any]
+_WATCHED: weakref.WeakKeyDictionary[Module, RemovableHandle] = weakref.WeakKeyDictionary()  # by `watch`
 SIZES = (7, 5, 6)  # tokens of the samples by which a model is checked at its first forward pass
 BOUNDS = ("cu_seq_lens_q", "cu_seq_lens_k", "cu_seqlens")
 LONGEST = ("max_length_q", "max_length_k", "max_seqlen")
@@ -99,7 +102,9 @@ def watch(model: Module, longest: int) -> None:
             return
         _judge(module, packed, off)
 
-    handle = model.register_forward_pre_hook(first, with_kwargs=True, prepend=True)
+    if model in _WATCHED:  # a loop that ended before its first forward pass
+        _WATCHED[model].remove()
+    _WATCHED[model] = handle = model.register_forward_pre_hook(first, with_kwargs=True, prepend=True)
 
 
 def _arange(like: Tensor, end: int) -> Tensor:

@@ -196,7 +196,7 @@ class Meter:
             self._run.observe([1e3 * each for each in seconds])
         if self._works is not None:
             seconds = [sum(map(self._works, own)) for own in packs]
-        tokens = sum(int(self.plan.lengths[pack].sum()) for own in packs for pack in own)
+        tokens = sum(int(self.plan._lengths[pack].sum()) for own in packs for pack in own)
         return [sum(seconds) / len(seconds), max(seconds), tokens]
 
     def _measured(self, sums: np.ndarray) -> Measured:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ._arguments import integer
 from ._ballast import make_stream
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
         """
         if not 0 < fill <= 1:
             raise ValueError(f"fill = {fill} must be above 0 and at most 1")
-        if ranks < 1 or micro_batches < 1:
-            raise ValueError(f"ranks = {ranks} and micro_batches = {micro_batches} must be positive")
+        for name, value in (("capacity", capacity), ("ranks", ranks), ("micro_batches", micro_batches)):
+            if integer(name, value) < 1:
+                raise ValueError(f"{name} = {value} must be positive")
         self._samples, self._ranks, self._drop_last = samples, ranks, drop_last
         words = [int(word) for word in state or ()]
         if words and words.pop() != _digest(words):

@@ -25,6 +25,7 @@ import numpy as np
 
 import ballast
 
+from ._arguments import integer
 from ._fits import Fit, fits
 from ._rows import check_batch, check_model, check_rows, watch
 
@@ -68,7 +69,7 @@ class Plan:
     def auto(
         cls,
         dataset: Any,
-        model: Any,
+        model: Any = None,
         *,
         capacity: int | None = None,
         device: Any = None,
@@ -331,6 +332,8 @@ class Plan:
         Call it before samplers are made. With another number of ranks the samples that are left of the epoch are
         planned anew.
         """
+        if not isinstance(state, Mapping) or not {"words", "ranks", "micro_batches"} <= set(state):
+            raise ValueError(f"state is a {type(state).__name__}: it must be a dictionary that Plan.state() has returned")
         ranks = int(state["ranks"]) if ranks is None else ranks
         micro_batches = int(state["micro_batches"]) if micro_batches is None else micro_batches
         start = copy.copy(self._start)
@@ -422,7 +425,7 @@ class Batches:
     """
 
     def __init__(self, plan: Plan, rank: int, *, one_epoch: bool = False, placeholders: bool = False) -> None:
-        if not 0 <= rank < plan.ranks:
+        if not 0 <= integer("rank", rank) < plan.ranks:
             raise ValueError(f"rank = {rank} must be at least 0 and below ranks = {plan.ranks}")
         if placeholders and not one_epoch:
             raise ValueError("placeholders needs one_epoch=True: the lists of finished epochs are skipped too")
@@ -696,7 +699,13 @@ class Packed:
 
 
 def _integers(values: Any) -> NDArray[np.int64]:
-    return np.array(values, dtype=np.int64)  # a copy: the collator writes into it
+    given = np.array(values)  # a copy: the collator writes into it
+    if given.ndim != 1 or given.dtype.kind not in "iu" and given.size:
+        raise ValueError(
+            f"a sample of the micro-batch holds {given.dtype} in {given.ndim} dimensions: its input_ids and labels must be "
+            "integers in one dimension"
+        )
+    return given.astype(np.int64, copy=False)
 
 
 def gathered(numbers: Sequence[float], group: Any = None, device: Any = None) -> list[list[float]]:
