@@ -19,6 +19,7 @@ import unittest
 import numpy as np
 
 import ballast
+import ballast.torch
 from ballast import _ballast
 
 PACKAGE = pathlib.Path(ballast.__file__).parent
@@ -135,21 +136,40 @@ class PlannedTrainer(ballast.huggingface.Planned, Trainer):
 """
 
 
+def blocks_of_docs():
+    """The programs of docs/python.md and docs/python-trainers.md."""
+    pages = [(DOCS / f"{page}.md").read_text() for page in ("python", "python-trainers")]
+    return [block for text in pages for block in re.findall(r"\n```python\n(.*?)\n```", text, re.S)]
+
+
 def program_of_docs():
-    """The programs of docs/python.md and docs/python-trainers.md, each as a function of what it takes as given."""
+    """These programs, each as a function of what it takes as given."""
     functions = []
-    for page in ("python", "python-trainers"):
-        text = (DOCS / f"{page}.md").read_text()
-        for block in re.findall(r"\n```python\n(.*?)\n```", text, re.S):
-            names = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)]
-            first = {}
-            for name in sorted(names, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store))):
-                first.setdefault(name.id, isinstance(name.ctx, ast.Load))
-            given = [f"{name}: {GIVEN[name]}" for name, loaded in first.items() if loaded and GIVEN.get(name)]
-            block = re.sub(r"(def datasets_provider)\(samples\)", r"\1(samples: list[int]) -> tuple[Any, None, None]", block)
-            body = "".join(f"    {line}\n" for line in block.splitlines())
-            functions.append(f"\ndef block_{len(functions)}({', '.join(given)}) -> None:\n{body}")
+    for block in blocks_of_docs():
+        names = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)]
+        first = {}
+        for name in sorted(names, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store))):
+            first.setdefault(name.id, isinstance(name.ctx, ast.Load))
+        given = [f"{name}: {GIVEN[name]}" for name, loaded in first.items() if loaded and GIVEN.get(name)]
+        block = re.sub(r"(def datasets_provider)\(samples\)", r"\1(samples: list[int]) -> tuple[Any, None, None]", block)
+        body = "".join(f"    {line}\n" for line in block.splitlines())
+        functions.append(f"\ndef block_{len(functions)}({', '.join(given)}) -> None:\n{body}")
     return PRELUDE + "".join(functions)
+
+
+class Pages(unittest.TestCase):
+    def test_programs_import_what_they_use_of_the_package(self):
+        for block in blocks_of_docs():
+            nodes = list(ast.walk(ast.parse(block)))
+            imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+            imported = {alias.name for node in imports for alias in node.names}
+            used = {node.id for node in nodes if isinstance(node, ast.Name)} & set(ballast.torch.__all__)
+            for node in nodes:
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ballast":
+                    module = f"ballast.{node.attr}"
+                    if node.attr not in ("lengths", "models") and importlib.util.find_spec(module):
+                        used.add(module)
+            self.assertFalse(used - imported, block)
 
 
 def visible(of):
