@@ -283,6 +283,8 @@ class Reports(unittest.TestCase):
         measured = types.SimpleNamespace(waiting=0.0123, fill=0.9, tokens_per_second=1234.5, steps=40)
         report = self.run_.report(measured=measured)
         self.assertEqual(str(report), repr(report))
+        small = ballast.TrainingRun([3, 4], capacity=8, ranks=1, cost=ballast.token_cost())
+        self.assertIn("packs of up to 8; 1 rank of 1 micro-batch a step.", str(small.report()))
         lines = [line for line in str(report).split("\n") if re.match(r"(naive|length|verl|TRL|ballast|measured)", line)]
         self.assertEqual(len(lines), 6)
         page = Cells()

@@ -476,6 +476,8 @@ class TestRawText(unittest.TestCase):
             for sentence, changes in {
                 "num_train_epochs = 0.5 must be a whole number": {"num_train_epochs": 0.5},
                 "capacity is missing": {"max_length": None},
+                "capacity = 0 must be positive": {"options": {"capacity": 0}},
+                "plan has a capacity and a cost of its own": {"options": {"plan": once.plan, "capacity": 128}},
             }.items():
                 with self.assertRaisesRegex(ValueError, sentence):
                     planned_sft(folder, texts(60), **changes)

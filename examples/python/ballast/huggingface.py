@@ -79,11 +79,14 @@ class Planned(_Trainer):
         self._given: collections.deque[list[int]] | None = None
         self._evaluated: list[Any] | None = None
         self._items: Any = None
+        if plan is not None and not capacity is cost is None:
+            raise ValueError("plan has a capacity and a cost of its own: leave out capacity= and cost=, or plan=")
         given: dict[str, Any] = {**dict(zip(("model", "args", "data_collator"), args)), **kwargs}
         config: Any = given.get("args")
         longest: int | None = None
         if hasattr(config, "packing_strategy"):  # of TRL
-            capacity = capacity or tokens_of_micro_batch(config.per_device_train_batch_size, config.max_length)
+            if capacity is None:
+                capacity = tokens_of_micro_batch(config.per_device_train_batch_size, config.max_length)
             longest = config.max_length if config.packing and config.packing_strategy == "bfd_split" else None
             self._pack_evaluation = pack_evaluation and config.eval_packing is not False
             config = _unpacked(config)

@@ -66,8 +66,8 @@ class Report:
     def _scope(self) -> str:
         c = self._compared
         return (
-            f"{c.samples:,} samples of {c.tokens:,} tokens in packs of up to {c.capacity:,}; {c.ranks:,} ranks, each "
-            f"with {c.micro_batches:,} micro-batches a step. Waiting and time are modelled"
+            f"{c.samples:,} samples of {c.tokens:,} tokens in packs of up to {c.capacity:,}; {c.ranks:,} "
+            f"rank{'s' * (c.ranks != 1)} of {c.micro_batches:,} micro-batch{'es' * (c.micro_batches != 1)} a step. Waiting and time are modelled"
             f"{self._model and ' for ' + self._model}."
         )
 
