@@ -1316,7 +1316,7 @@ class Auto(unittest.TestCase):
     def test_what_is_missing_is_said_in_one_sentence(self):
         auto = partial(ballast.torch.Plan.auto, ranks=1)
         for call, sentence in (
-            (lambda: auto(self.rows, capacity=8), "^model is missing: give a name, a config or a module, or give capacity="),
+            (lambda: auto(self.rows, capacity=8), "^model is missing: give a name, a config or a module, or"),
             (lambda: auto(self.rows, device="h100", cost=COST), "^model is missing"),
             (lambda: auto(None, COST, capacity=8), "^the data set is of type NoneType, which has no rows"),
             (lambda: auto(7, COST, capacity=8), "^the data set is of type int, which has no rows"),

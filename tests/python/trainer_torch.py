@@ -168,7 +168,7 @@ class TestBatches(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, f"^rank = {rank!r} must be an integer$"):
                 plan.batches(rank)
         for state in (None, "x", [1, 2], {}, plan._start.state()):
-            with self.assertRaisesRegex(ValueError, "^state is a .*: it must be a dictionary that Plan.state"):
+            with self.assertRaisesRegex(ValueError, "^state is of type .*: it must be what Plan.state"):
                 plan.resume(state)
         with self.assertRaisesRegex(ValueError, "needs one_epoch"):
             plan.batches(0, placeholders=True)

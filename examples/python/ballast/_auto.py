@@ -49,7 +49,7 @@ def choose(
     if capacity is not None and memory is not None:
         raise ValueError("memory says how capacity is found on a device, but capacity is given: leave one of them out")
     if model is None and (capacity is None or cost is costs is None):
-        raise ValueError("model is missing: give a name, a config or a module, or give capacity= and cost= in its place")
+        raise ValueError("model is missing: give a name, a config or a module, or give capacity= and cost=")
     chosen: dict[str, str] = {}
     if ranks is None:
         ranks, why = _ranks()

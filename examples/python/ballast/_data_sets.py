@@ -121,7 +121,7 @@ def columns_of(dataset: Any) -> list[str] | None:
             f"a {type(dataset).__name__} has no rows in an order, by which a plan names samples: give a list"
         )
     if not isinstance(dataset, Iterable) and not hasattr(dataset, "__getitem__"):
-        raise ValueError(f"the data set is of type {type(dataset).__name__}, which has no rows: give one, or a list of rows")
+        raise ValueError(f"the data set is of type {type(dataset).__name__}, which has no rows: give a list of rows")
     if isinstance(dataset, Mapping):
         splits = ", ".join(map(repr, list(dataset)[:5]))
         first = next(iter(dataset), "")

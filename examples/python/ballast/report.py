@@ -67,8 +67,8 @@ class Report:
         c = self._compared
         return (
             f"{c.samples:,} samples of {c.tokens:,} tokens in packs of up to {c.capacity:,}; {c.ranks:,} "
-            f"rank{'s' * (c.ranks != 1)} of {c.micro_batches:,} micro-batch{'es' * (c.micro_batches != 1)} a step. Waiting and time are modelled"
-            f"{self._model and ' for ' + self._model}."
+            f"rank{'s' * (c.ranks != 1)} of {c.micro_batches:,} micro-batch{'es' * (c.micro_batches != 1)} a step. "
+            f"Waiting and time are modelled{self._model and ' for ' + self._model}."
         )
 
     def _cells(self) -> list[list[str]]:

@@ -333,7 +333,7 @@ class Plan:
         planned anew.
         """
         if not isinstance(state, Mapping) or not {"words", "ranks", "micro_batches"} <= set(state):
-            raise ValueError(f"state is a {type(state).__name__}: it must be a dictionary that Plan.state() has returned")
+            raise ValueError(f"state is of type {type(state).__name__}: it must be what Plan.state() has returned")
         ranks = int(state["ranks"]) if ranks is None else ranks
         micro_batches = int(state["micro_batches"]) if micro_batches is None else micro_batches
         start = copy.copy(self._start)
@@ -702,8 +702,8 @@ def _integers(values: Any) -> NDArray[np.int64]:
     given = np.array(values)  # a copy: the collator writes into it
     if given.ndim != 1 or given.dtype.kind not in "iu" and given.size:
         raise ValueError(
-            f"a sample of the micro-batch holds {given.dtype} in {given.ndim} dimensions: its input_ids and labels must be "
-            "integers in one dimension"
+            f"a sample of the micro-batch holds {given.dtype} in {given.ndim} dimensions: its input_ids and labels must "
+            "be integers in one dimension"
         )
     return given.astype(np.int64, copy=False)
 
