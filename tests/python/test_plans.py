@@ -94,6 +94,8 @@ class Figures(unittest.TestCase):
             if name != "Packing":
                 steps = plan.steps
                 self.assertIn(f"{steps} steps on 4 ranks of 2 micro-batches; idle {100 * plan.idle:.2f} %", line)
+        pieces = repr(ballast.pack([3, 20], 8, oversize="split"))
+        self.assertIn("<Packing: 4 samples and pieces in 3 packs", pieces)
 
     def test_length_and_iteration_count_the_same(self):
         plans = everything()

@@ -167,7 +167,7 @@ void bind_plan(nb::module_& m) {
       .def("__setstate__", &restore, nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"))
       .def("__repr__", [](packing_plan const& p) {
         auto const& plan = p.plan;
-        return "<Packing: " + plural(plan.packs.members.size(), plan.pieces.empty() ? "sample" : "sample and piece") + " in " +
+        return "<Packing: " + plural(plan.packs.members.size(), plan.pieces.empty() ? "sample" : "samples and piece") + " in " +
                plural(plan.packs.size(), "pack") + " of up to " + grouped(static_cast<std::uint64_t>(p.options.capacity)) +
                " tokens, at least " + grouped(static_cast<std::uint64_t>(plan.count.lower_bound)) + " needed; fill " +
                ballast_cli::percent(plan.fill(p.options.capacity)) +
