@@ -91,7 +91,7 @@ LIBRARIES = {
 }
 UNTYPED = "accelerate axolotl datasets llamafactory pyarrow"  # without types of their own
 # In what is said of programs: what the libraries say of their own types.
-OF_OTHERS = 'DataLoader|untyped function "(_dump_snapshot|backward|TokenizersBackend)"'
+OF_OTHERS = 'DataLoader|Import "llamafactory|untyped function "(_dump_snapshot|backward|TokenizersBackend)"'
 GIVEN = {  # what the programs of the docs take as given
     "accelerator": "accelerate.Accelerator",
     "ballast": "",
