@@ -139,10 +139,11 @@ void test_bad_lengths(On on) {
   std::vector<std::uint64_t> const falling{0, 5, 3};
   auto const offsets = send(on, falling);
   auto const members = send(on, packs.members);
-  auto const on_device = send(on, lengths{1, 2, 3, 4, 5});
-  expect(refusal([&] { return gpu::cu_seqlens(on, offsets.data(), 2, members.data(), 5, on_device.data(), 5); }) ==
-             "cu_seqlens: offsets must rise from 0 to the 5 members",
-         "falling offsets");
+  auto const on_device = send(on, lengths{1, 2, 3, 4, 5}), with_none = send(on, lengths{1, 0, 3, 4, 5});
+  for (auto const* const of_samples : {on_device.data(), with_none.data()})
+    expect(refusal([&] { return gpu::cu_seqlens(on, offsets.data(), 2, members.data(), 5, of_samples, 5); }) ==
+               "cu_seqlens: offsets must rise from 0 to the 5 members",
+           "falling offsets");
   std::size_t bytes = 0;
   gpu::array<std::int32_t, On> const out(on, 7);
   gpu::array<std::uint64_t, On> const bad(on, 1);
@@ -190,6 +191,13 @@ void test_bad_rows(On on) {
          "undivided row");
   expect(gpu::position_ids(on, nullptr, bytes, cu.data(), nullptr, 2, 2, 10, out.data(), first_bad.data()) == On::invalid_value,
          "no offsets");
+  auto const offsets = send(on, std::vector<std::uint64_t>{0, 9});  // an entry is bad, too; no pack is read by these
+  for (auto const& entry : {entries{0, 4, 10}, entries{1, 4, 10}}) {
+    auto const of_packs = send(on, entry);
+    expect(refusal([&] { return gpu::position_ids(on, of_packs.data(), offsets.data(), 1, 2, 10); }) ==
+               "offsets must rise from 0 to the 2 sequences",
+           "offsets beyond the sequences");
+  }
 }
 
 // What twins and hosts say of random input, much of which is bad.

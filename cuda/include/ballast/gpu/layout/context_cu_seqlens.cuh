@@ -101,11 +101,9 @@ template <token_offset Offset = std::int32_t, class On, index_type Index, intege
     return context_cu_seqlens(on, temp, bytes, offsets, packs, members, member_count, lengths, length_count, rule, rank,
                               out.cu_seqlens.data(), out.cu_seqlens_padded.data(), bad.data());
   });
-  auto const first_bad = fetch_one(on, bad.data());
-  if (first_bad == none_bad) return out;
-  require(first_bad < member_count, [&] { return sentence("cu_seqlens: offsets must rise from 0 to the ", member_count, " members"); });
-  ballast::groups<Index> all{{0, member_count}, fetch(on, members, member_count)};
-  if (offsets != nullptr) all.offsets = fetch(on, offsets, packs + 1);
+  if (fetch_one(on, bad.data()) == none_bad) return out;
+  ballast::groups<Index> const all{detail::fetch_offsets(on, {offsets, packs, member_count}, "cu_seqlens: ", "members"),
+                                   fetch(on, members, member_count)};
   static_cast<void>(ballast::context_cu_seqlens<Offset>(all, fetch(on, lengths, length_count), rule, rank));
   return out;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/check.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
@@ -16,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -99,10 +99,9 @@ template <class Index, class Offset, class Start>
 template <class On, class Index, class Offset, class Start>
 void require_stored(On on, std::uint64_t const* bad, char const* what, stored_packs<Index, Offset, Start> const& plan, bool once) {
   if (fetch_one(on, bad) == none_bad) return;
-  ballast::groups<Index> packs{{0, plan.placed}, fetch(on, plan.members, plan.placed)};
-  if (plan.offsets != nullptr) packs.offsets = fetch(on, plan.offsets, plan.packs + 1);
-  require(ballast::check_offsets(packs.offsets, plan.placed).valid(),
-          [&] { return sentence(what, ": offsets must rise from 0 to the ", plan.placed, " members"); });
+  auto const before = std::string(what) + ": ";
+  ballast::groups<Index> const packs{fetch_offsets(on, {plan.offsets, plan.packs, plan.placed}, before.c_str(), "members"),
+                                     fetch(on, plan.members, plan.placed)};
   ballast::detail::require_stored(what, packs, fetch(on, plan.cu, plan.placed + plan.packs), fetch(on, plan.starts, plan.samples + 1),
                                   plan.stored, plan.row, once);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/check.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/gpu/core/atomic.cuh>
@@ -104,15 +105,22 @@ template <class T, class On, class Offset>
                     open_packs<Offset>{entries, all, {entries, all, first_bad}, {cu, padded, most, first_bad}, tiles, find});
 }
 
+// The offsets of packs on the host, of which `what` tells if they are bad. Where entries are bad, too, the host cannot read packs by them.
+template <class On>
+[[nodiscard]] std::vector<std::uint64_t> fetch_offsets(On on, entry_bounds entries, char const* what, char const* members) {
+  if (entries.offsets == nullptr) return {0, entries.members};
+  auto offsets = fetch(on, entries.offsets, entries.count + 1);
+  require(ballast::check_offsets(offsets, entries.members).valid(),
+          [&] { return sentence(what, "offsets must rise from 0 to the ", entries.members, " ", members); });
+  return offsets;
+}
+
 // If `bad` has an index, calls body(entries of the bad pack in each array) on the host, which throws with the message of the host twin.
 template <class On, class Offset, class Body>
 void require_rows(On on, std::uint64_t const* bad, std::vector<Offset const*> const& arrays, entry_bounds entries, Body const& body) {
   auto const first_bad = fetch_one(on, bad);
   if (first_bad == none_bad) return;
-  require(first_bad < entries.members + entries.count,
-          [&] { return sentence("offsets must rise from 0 to the ", entries.members, " sequences"); });
-  auto const offsets =
-      entries.offsets == nullptr ? std::vector<std::uint64_t>{0, entries.members} : fetch(on, entries.offsets, entries.count + 1);
+  auto const offsets = fetch_offsets(on, entries, "", "sequences");
   std::size_t pack = 0;
   while (offsets[pack + 1] + pack < first_bad) ++pack;
   std::vector<std::vector<Offset>> parts;
