@@ -86,6 +86,35 @@ class Equality(unittest.TestCase):
             self.equal(pack, expected)
             self.equal(offsets, np.searchsorted(expected, range(expected[-1] + 2)))
 
+    def test_packing_of_measures(self):
+        for seed, d in self.draws():
+            tiles, caps = d.rng.integers(0, 9, len(d.lengths)), [24, d.capacity]
+            measures = [d.tensor(tiles, seed), d.tensor(d.lengths, seed + 1)]
+            for options in ({}, {"max_items": 4}, {"pack_count_multiple": 8, "work": 10**6}):
+                offsets, members = OPS.pack_measures(measures, caps, **options)
+                self.equal(members.sort().values, range(len(tiles)))
+                sums = [np.add.reduceat(of[members.numpy()], offsets[:-1].numpy()) for of in (tiles, d.lengths)]
+                self.assertTrue(all((of <= cap).all() for of, cap in zip(sums, caps)))
+                self.assertLessEqual(int(offsets.diff().max()), options.get("max_items", len(tiles)))
+                self.assertEqual((len(offsets) - 1) % options.get("pack_count_multiple", 1), 0)
+                least = max(-(-int(of.sum()) // cap) for of, cap in zip((tiles, d.lengths), caps))
+                self.assertGreaterEqual(len(offsets) - 1, least)
+            one = len(OPS.pack_measures(measures[1:], caps[1:])[0]) - 1
+            self.assertLessEqual(one, len(d.packs))
+
+    def test_packing_of_levels(self):
+        """Each level is a packing of its own, of the samples that no shorter one holds."""
+        for seed, d in self.draws():
+            levels, packs, first = [30, 60, 128], [], [0]
+            for shorter, capacity in zip([0, *levels], levels):
+                mine = np.flatnonzero((d.lengths > shorter) & (d.lengths <= capacity))
+                packs += [mine[np.asarray(pack)] for pack in ballast.pack(d.lengths[mine], capacity).packs]
+                first.append(len(packs))
+            offsets, members, first_pack = OPS.pack_levels(d.tensor(d.lengths, seed), levels)
+            self.equal(members, np.concatenate(packs))
+            self.equal(offsets, np.concatenate([[0], np.cumsum([len(pack) for pack in packs])]))
+            self.equal(first_pack, first)
+
     def test_layout(self):
         for seed, d in self.draws():
             lengths, members = d.tensor(d.lengths, seed), d.tensor(d.members, seed + 1)
@@ -116,6 +145,82 @@ class Equality(unittest.TestCase):
                     ballast.zigzag_indices(one.numpy(), ranks=4, rank=rank),
                 )
             self.equal(OPS.zigzag_inverse(one, row, ranks=4), ballast.zigzag_inverse(one.numpy(), ranks=4))
+
+    def test_context(self):
+        for seed, d in self.draws():
+            lengths, members = d.tensor(d.lengths, seed), d.tensor(d.members, seed + 1)
+            for rank in (-1, 0, 2):
+                both = OPS.context_cu_seqlens(lengths, members, d.tensor(d.offsets, seed), ranks=3, rank=rank)
+                host = [ballast.context_cu_seqlens(pack, d.lengths, ranks=3, rank=rank) for pack in d.packs]
+                for mine, expected in zip(both, zip(*host)):
+                    self.equal(mine, np.concatenate(expected), torch.int32)
+            self.equal(
+                OPS.context_cu_seqlens(lengths, ranks=2)[1], OPS.cu_seqlens(lengths, multiple=4).numpy(), torch.int32
+            )
+            self.equal(OPS.sequence_lengths(d.tensor(d.cu[0] + 7, seed)), np.diff(d.cu[0]))
+
+    def test_unpad_rows(self):
+        for seed, d in self.draws():
+            mask = d.rng.integers(0, 2, (seed % 5, 37)) * 3
+            for of in (torch.tensor(mask), torch.tensor(mask, dtype=torch.int32), torch.tensor(mask != 0)):
+                indices, cu, longest = OPS.unpad_rows(of.T.contiguous().T if seed % 3 == 0 else of)
+                self.equal(indices, np.flatnonzero(mask))
+                self.equal(cu, np.concatenate([[0], np.cumsum((mask != 0).sum(1))]), torch.int32)
+                self.equal(longest, (mask != 0).sum(1).max(initial=0), torch.int32)
+
+    def test_rows_of_stored_samples(self):
+        for seed, d in self.draws():
+            starts, row = np.concatenate([[0], np.cumsum(d.lengths)]), 4 * d.capacity
+            stored, multiple, pad = int(starts[-1]), 4, -100
+            lengths, members, offsets = (d.tensor(x, seed + i) for i, x in enumerate((d.lengths, d.members, d.offsets)))
+            cu = d.tensor(OPS.cu_seqlens(lengths, members, offsets, multiple=multiple).numpy(), seed)
+            at = ballast.gather_indices(d.packs, d.lengths, row=row, multiple=multiple).reshape(len(d.packs), row)
+            for dtype, tail in ((torch.int64, ()), (torch.bfloat16, (8,)), (torch.float32, (3, 2)), (torch.int8, ())):
+                values = torch.tensor(d.rng.integers(-99, 99, (stored, *tail))).to(dtype)
+                place = (values, cu, d.tensor(starts, seed), members)
+                rows = OPS.gather_rows(*place, row, offsets, padding=pad)
+                expected = torch.where(torch.tensor(at < 0)[(..., *[None] * len(tail))], pad, values[at]).to(dtype)
+                self.assertTrue(torch.equal(rows, expected))
+                self.assertEqual(rows.dtype, dtype)
+                self.assertTrue(torch.equal(OPS.scatter_rows(rows, *place[1:], stored, offsets), values))
+            one, pack = cu[: d.offsets[1] + 1], members[: d.offsets[1]]
+            values = torch.tensor(d.rng.normal(size=(stored, 2)), requires_grad=True)
+            rows = OPS.gather_rows(values, one, place[2], pack, row)
+            weight = torch.randn_like(rows)
+            (rows * weight).sum().backward()
+            mine = torch.zeros_like(values).index_put((torch.tensor(at[0][at[0] >= 0]),), weight[at[0] >= 0])
+            self.assertTrue(torch.equal(values.grad, mine))
+
+    def test_gradients_of_rows(self):
+        cu, starts, members = torch.tensor([0, 4, 7]), torch.tensor([0, 3, 5, 8]), torch.tensor([2, 0])
+        values = torch.randn(8, 2, dtype=torch.float64, requires_grad=True)
+        rows = torch.randn(1, 9, 2, dtype=torch.float64, requires_grad=True)
+        offsets = torch.tensor([0, 2])
+        for check, given in (
+            (lambda x: OPS.gather_rows(x, cu, starts, members, 9, padding=3), values),
+            (lambda x: OPS.gather_rows(x, cu, starts, members, 9, offsets), values),
+            (lambda x: OPS.scatter_rows(x, cu, starts, members, 8, offsets), rows),
+            (lambda x: OPS.scatter_rows(x, cu, starts, members, 8), rows[0]),
+        ):
+            self.assertTrue(torch.autograd.gradcheck(check, given))
+            self.assertTrue(torch.autograd.gradgradcheck(check, given))
+        twice = OPS.gather_rows(values, cu, starts, torch.tensor([0, 0]), 9).sum()
+        self.assertEqual(error_of(twice.backward), "scatter_rows: sample 0 is a member twice")
+
+    def test_figures(self):
+        for seed, d in self.draws():
+            cu = d.tensor(d.cu[0], seed)
+            for dtype in (torch.float32, torch.float64, *TYPES):
+                values = torch.tensor(100 * d.losses).to(dtype)
+                least, largest, sums, mean = OPS.segment_figures(values, cu)
+                parts = [values.numpy()[a:b] for a, b in zip(d.cu[0], d.cu[0][1:])]
+                self.equal(least, [part.min() for part in parts], dtype)
+                self.equal(largest, [part.max() for part in parts], dtype)
+                units = [(int(high) * 2**32 + int(low)) for high, low, *_ in sums]
+                one = 2**24 if dtype.is_floating_point else 1
+                rounded = [sum(round(float(x) * one) for x in part) for part in parts]
+                self.assertEqual(units, rounded)
+                self.equal(mean, [u / one / len(part) for u, part in zip(units, parts)], torch.float64)
 
     def test_costs(self):
         for seed, d in self.draws():
@@ -165,13 +270,31 @@ class Equality(unittest.TestCase):
                 loss, by, sums = OPS.weighted_loss(losses, labels, cu, weights, ignore=-1, shifted=shifted)
                 self.assertEqual((loss.dtype, loss.shape, by.requires_grad), (dtype, (), False))
                 np.testing.assert_array_equal(by.float().numpy(), scale)
-                (3 * loss).backward()
-                self.assertTrue(torch.equal(losses.grad, 3 * by))
+                (0.3 * loss).backward()
+                by_factor = torch.tensor(0.3, dtype=dtype).double() * OPS.token_weights(
+                    weights, labels, cu, dtype=torch.float64, ignore=-1, shifted=shifted
+                )
+                self.assertTrue(torch.equal(losses.grad, by_factor.to(dtype)))
                 plain = (losses.detach().double() * torch.tensor(scale, dtype=torch.float64)).sum()
                 self.assertAlmostEqual(float(loss.detach()), float(plain), delta=1e-5 * float(plain.abs()) + 1e-7)
                 units = [int(high) * 2**32 + int(low) for high, low, *_ in sums]
                 self.assertEqual(sum(units[:-1]), units[-1])
                 self.assertEqual(float(loss.detach()), float(torch.tensor(units[-1] / 2**44, dtype=dtype)))
+
+    def test_narrow_loss(self):
+        """Losses of 16 bits: their sum has 32, and each gradient is rounded once."""
+        for seed, d in self.draws():
+            labels, cu = d.tensor(d.labels, seed), d.tensor(d.cu[0], seed + 1)
+            weights = torch.tensor(d.rng.random(len(cu) - 1))
+            exact = OPS.token_weights(weights, labels, cu, dtype=torch.float64, ignore=-1)
+            for dtype in (torch.bfloat16, torch.float16):
+                losses = torch.tensor(d.losses, dtype=dtype, requires_grad=True)
+                loss, by, _ = OPS.weighted_loss(losses, labels, cu, weights, ignore=-1)
+                wide = OPS.weighted_loss(losses.detach().float(), labels, cu, weights, ignore=-1)[0]
+                self.assertEqual((loss.dtype, float(loss.detach())), (torch.float32, float(wide)))
+                self.assertTrue(torch.equal(by, exact.to(dtype)))
+                (1000.0 * loss).backward()
+                self.assertTrue(torch.equal(losses.grad, (1000.0 * exact).to(dtype)))
 
     def test_gradient(self):
         d = Draws(5)
@@ -184,6 +307,11 @@ class Equality(unittest.TestCase):
         losses = torch.tensor(d.losses, requires_grad=True)
         self.assertTrue(torch.autograd.gradcheck(loss_of, losses))
         self.assertTrue(torch.autograd.gradgradcheck(lambda x: loss_of(x * x), losses))
+        factor = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+        for by in (factor, factor[None]):
+            self.assertTrue(
+                torch.autograd.gradcheck(lambda x: OPS.token_weights(weights, labels, cu, x, dtype=torch.float64), by)
+            )
         ignored = losses.detach().clone()
         ignored[labels == -1] = torch.inf
         self.assertEqual(loss_of(ignored), loss_of(losses.detach()))
@@ -199,6 +327,14 @@ class Equality(unittest.TestCase):
         self.equal(OPS.cu_seqlens(none), [0], torch.int32)
         self.equal(OPS.cu_seqlens(none, none, start), [], torch.int32)
         self.equal(OPS.max_seqlen(start), 0)
+        self.equal(OPS.pack_measures([none, none], [3, 4])[0], [0])
+        self.equal(OPS.pack_levels(none, [3, 4])[2], [0, 0, 0])
+        self.equal(OPS.context_cu_seqlens(none, ranks=2)[1], [0], torch.int32)
+        self.equal(OPS.sequence_lengths(start), [])
+        self.equal(OPS.unpad_rows(none.view(0, 3))[1], [0], torch.int32)
+        self.equal(OPS.gather_rows(none, start, start, none, 2, padding=7), [7, 7])
+        self.equal(OPS.scatter_rows(none, start, start, none, 2), [0, 0])
+        self.equal(OPS.segment_figures(none, start)[3], [], torch.float64)
         self.equal(OPS.position_ids(start, 3), [0, 0, 0])
         self.equal(OPS.segment_ids(start, 0), [], torch.int32)
         self.equal(OPS.zigzag_indices(start, 0, ranks=2, rank=1), [])
@@ -229,6 +365,18 @@ class Errors(unittest.TestCase):
             (lambda: OPS.pack(ten, 20, pack_multiple=21), lambda: ballast.pack(ten.numpy(), 20, pack_multiple=21)),
             (lambda: OPS.cu_seqlens(ten, torch.tensor([2, 3])), lambda: ballast.cu_seqlens([2, 3], ten.numpy())),
             (lambda: OPS.cu_seqlens(ten, multiple=0), lambda: ballast.cu_seqlens([0], ten.numpy(), multiple=0)),
+            (
+                lambda: OPS.context_cu_seqlens(ten, ranks=0),
+                lambda: ballast.context_cu_seqlens([0], ten.numpy(), ranks=0),
+            ),
+            (
+                lambda: OPS.context_cu_seqlens(ten, torch.tensor([3]), ranks=2),
+                lambda: ballast.context_cu_seqlens([3], ten.numpy(), ranks=2),
+            ),
+            (
+                lambda: OPS.token_weights(torch.rand(2).double(), ten, bad, dtype=torch.float32),
+                lambda: ballast.token_weights(np.ones(2), ten.numpy(), bad.numpy()),
+            ),
             (lambda: OPS.position_ids(bad, 9), lambda: ballast.position_ids(bad.numpy(), row=9)),
             (lambda: OPS.position_ids(cu, 8), lambda: ballast.position_ids(cu.numpy(), row=8)),
             (
@@ -284,6 +432,34 @@ class Errors(unittest.TestCase):
             ("losses has 2 entries and labels 3", lambda: OPS.weighted_loss(losses[1:], labels, cu, weight)),
             ("weights has 0 entries and cu 2", lambda: OPS.weighted_loss(losses, labels, cu, weight[1:])),
             ("weights is Float: it must be float64", lambda: OPS.weighted_loss(losses, labels, cu, weight.float())),
+            ("there must be 1 to 4", lambda: OPS.pack_measures([labels] * 5, [9] * 5)),
+            ("a measure has 1 entries and the first 3", lambda: OPS.pack_measures([labels, cu[1:]], [9, 9])),
+            ("capacity has 1 entries for 2 measures", lambda: OPS.pack_measures([labels, labels], [9])),
+            ("pack: 3 samples do not make packs", lambda: OPS.pack_measures([labels], [9], pack_count_multiple=4)),
+            ("3", lambda: OPS.pack_levels(labels, [1, 2])),
+            ("is below", lambda: OPS.sequence_lengths(tensor([3, 2]))),
+            ("unpad_rows: mask has 1 dimensions: it must have 2", lambda: OPS.unpad_rows(labels)),
+            ("width = 0 must be positive", lambda: OPS.unpad_rows(labels.view(3, 1)[:, :0])),
+            (
+                "gather_rows: sample 0 has 3 tokens but room for only 2 in pack 0",
+                lambda: OPS.gather_rows(losses, tensor([0, 2]), cu, labels[:1] - 1, 3),
+            ),
+            (
+                "scatter_rows: starts ends at 3, but there are values of 2 tokens",
+                lambda: OPS.scatter_rows(losses, cu, cu, labels[:1] - 1, 2),
+            ),
+            ("cu has 2 entries for 3 members in 1 packs", lambda: OPS.gather_rows(losses, cu, cu, labels, 3)),
+            (
+                "elements of ComplexDouble have 16 bytes",
+                lambda: OPS.gather_rows(losses.to(torch.complex128), cu, cu, labels[:1] - 1, 3),
+            ),
+            ("cu_seqlens ends at 3, but there are 2 values", lambda: OPS.segment_figures(losses[1:], cu)),
+            ("segment_figures: values is Half: it must be", lambda: OPS.segment_figures(losses.half(), cu)),
+            (
+                "factor must be one number",
+                lambda: OPS.token_weights(weight, labels, cu, losses, dtype=torch.float32),
+            ),
+            ("dtype is Int: it must be float32", lambda: OPS.token_weights(weight, labels, cu, dtype=torch.int32)),
             ("losses is Int", lambda: OPS.weighted_loss(losses.int(), labels, cu, weight)),
         ):
             self.assertIn(words, error_of(call))
@@ -315,6 +491,10 @@ def samples_of_operators():
     labels, counts = torch.arange(16) % 5, torch.tensor([4, 0])
     totals, losses = OPS.loss_totals(counts, "hf"), torch.rand(16, requires_grad=True)
     weights = OPS.sequence_weights(counts, totals, "hf")
+    narrow = losses.detach().bfloat16().requires_grad_()
+    stored, rows = torch.rand(17, 4, requires_grad=True), torch.rand(2, 12, 4, requires_grad=True)
+    packs = torch.tensor([0, 7, 9, 0, 5, 8]), torch.tensor([0, 5, 8, 15, 17]), members
+    one = cu, torch.tensor([0, 3, 11]), torch.tensor([1, 0])
     return {
         "pack": [((lengths, 9), {})],
         "next_fit": [((lengths, 9), {"max_items": 2})],
@@ -331,7 +511,16 @@ def samples_of_operators():
         "label_counts": [((labels, cu), {"ignore": 2})],
         "loss_totals": [((counts, "hf"), {})],
         "sequence_weights": [((counts, totals, "hf"), {"part": totals})],
-        "weighted_loss": [((losses, labels, cu, weights), {"shifted": True})],
+        "weighted_loss": [((losses, labels, cu, weights), {"shifted": True}), ((narrow, labels, cu, weights), {})],
+        "token_weights": [((weights, labels, cu, losses.detach()[:1].requires_grad_()), {"dtype": torch.bfloat16})],
+        "segment_figures": [((losses.detach(), cu), {}), ((labels, cu), {})],
+        "pack_measures": [(([lengths, members], [9, 4]), {"max_items": 2})],
+        "pack_levels": [((lengths, [4, 8]), {})],
+        "context_cu_seqlens": [((lengths, members, offsets), {"ranks": 2, "rank": 1}), ((lengths,), {"ranks": 2})],
+        "sequence_lengths": [((cu,), {})],
+        "unpad_rows": [((labels.view(4, 4),), {})],
+        "gather_rows": [((stored, *packs, 12, offsets), {"padding": -1}), ((losses, *one, 20), {})],
+        "scatter_rows": [((rows, *packs, 17, offsets), {}), ((losses, *one, 16), {})],
     }
 
 

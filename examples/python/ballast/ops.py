@@ -108,9 +108,36 @@ def _next_fit(lengths, capacity, **options):
 
 
 @_fake
+def _pack_measures(measures, capacity, **options):
+    return _pack(measures[0], capacity)
+
+
+@_fake
+def _pack_levels(lengths, capacities):
+    return *_pack(lengths, capacities), _new(lengths, len(capacities) + 1)
+
+
+@_fake
 def _cu_seqlens(lengths, members=None, offsets=None, **options):
     packs = 1 if offsets is None else offsets.numel() - 1
     return _new(lengths, (lengths if members is None else members).numel() + packs, dtype=torch.int32)
+
+
+@_fake
+def _context_cu_seqlens(lengths, members=None, offsets=None, **options):
+    return _cu_seqlens(lengths, members, offsets), _cu_seqlens(lengths, members, offsets)
+
+
+@_fake
+def _sequence_lengths(offsets, *, check=True):
+    return _new(offsets, offsets.numel() - 1)
+
+
+@_fake
+def _unpad_rows(mask):
+    tokens = torch.library.get_ctx().new_dynamic_size()
+    rows = _new(mask, mask.shape[0] + 1, dtype=torch.int32)
+    return _new(mask, tokens), rows, _new(mask, dtype=torch.int32)
 
 
 @_fake
@@ -136,6 +163,17 @@ def _zigzag_indices(cu, row, *, ranks, rank, check=True):
 @_fake
 def _zigzag_inverse(cu, row, *, ranks, check=True):
     return _new(cu, row)
+
+
+@_fake
+def _gather_rows(values, cu, starts, members, row, offsets=None, **options):
+    shape = (row, *values.shape[1:])
+    return values.new_empty(shape if offsets is None else (offsets.numel() - 1, *shape))
+
+
+@_fake
+def _scatter_rows(rows, cu, starts, members, stored, offsets=None, *, check=True):
+    return rows.new_empty((stored, *rows.shape[1 if offsets is None else 2 :]))
 
 
 @_fake
@@ -175,17 +213,74 @@ def _sequence_weights(counts, totals, preset, **options):
 
 @_fake
 def _weighted_loss(losses, labels, cu, weights, **options):
-    loss, scale = _new(losses, dtype=losses.dtype), _new(losses, labels.numel(), dtype=losses.dtype)
-    return loss, scale, _new(losses, cu.numel(), 4)
+    loss = _new(losses, dtype=losses.dtype if losses.dtype == torch.float64 else torch.float32)
+    return loss, _new(losses, labels.numel(), dtype=losses.dtype), _new(losses, cu.numel(), 4)
 
 
-def _keep_scale(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any = None) -> None:
+@_fake
+def _token_weights(weights, labels, cu, factor=None, *, dtype, **options):
+    return _new(weights, labels.numel(), dtype=dtype)
+
+
+@_fake
+def _segment_figures(values, cu, *, check=True):
+    n = cu.numel() - 1
+    figures = [_new(values, n, dtype=values.dtype) for _ in range(2)]
+    return *figures, _new(values, n, 4), _new(values, n, dtype=torch.float64)
+
+
+# Gradients. What a forward pass has checked is not checked again, but for what only scatter_rows asks.
+
+
+def _autograd(operator: str, keep: Callable[..., None], backward: Callable[..., Any]) -> None:
+    torch.library.register_autograd(f"ballast::{operator}", backward, setup_context=keep)
+
+
+def _keep_labels(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any) -> None:
     ctx.mark_non_differentiable(*output[1:])
-    ctx.save_for_backward(output[1])
+    ctx.save_for_backward(*inputs[1:])
+    ctx.options = {**keyword_only_inputs, "dtype": inputs[0].dtype, "check": False}
 
 
 def _loss_backward(ctx: Any, of_loss: torch.Tensor, *of_others: Any) -> Any:
-    return of_loss * ctx.saved_tensors[0], None, None, None
+    labels, cu, weights = ctx.saved_tensors
+    return torch.ops.ballast.token_weights(weights, labels, cu, of_loss, **ctx.options), None, None, None
 
 
-torch.library.register_autograd("ballast::weighted_loss", _loss_backward, setup_context=_keep_scale)
+def _keep_weights(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any) -> None:
+    ctx.save_for_backward(*inputs)
+    ctx.options = {**keyword_only_inputs, "dtype": torch.float64, "check": False}
+
+
+def _weights_backward(ctx: Any, of_weights: torch.Tensor) -> Any:
+    *inputs, factor = ctx.saved_tensors
+    of_factor = None
+    if ctx.needs_input_grad[3]:
+        of_factor = (of_weights * torch.ops.ballast.token_weights(*inputs, **ctx.options)).sum()
+        of_factor = of_factor.to(factor.dtype).view(factor.shape)
+    return None, None, None, of_factor
+
+
+def _keep_packs(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any) -> None:
+    values, *packs, extent, offsets = inputs
+    ctx.save_for_backward(*packs, offsets)
+    ctx.extent = values.shape[values.dim() - output.dim() if values.dim() > output.dim() else 0]  # tokens
+    ctx.check = keyword_only_inputs["check"]
+
+
+def _gather_backward(ctx: Any, of_rows: torch.Tensor) -> Any:
+    *packs, offsets = ctx.saved_tensors
+    of_values = torch.ops.ballast.scatter_rows(of_rows, *packs, ctx.extent, offsets, check=ctx.check)
+    return of_values, None, None, None, None, None
+
+
+def _scatter_backward(ctx: Any, of_values: torch.Tensor) -> Any:
+    *packs, offsets = ctx.saved_tensors
+    of_rows = torch.ops.ballast.gather_rows(of_values, *packs, ctx.extent, offsets, check=False)
+    return of_rows, None, None, None, None, None
+
+
+_autograd("weighted_loss", _keep_labels, _loss_backward)
+_autograd("token_weights", _keep_weights, _weights_backward)
+_autograd("gather_rows", _keep_packs, _gather_backward)
+_autograd("scatter_rows", _keep_packs, _scatter_backward)

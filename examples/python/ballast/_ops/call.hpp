@@ -45,12 +45,16 @@ class call {
 
   [[nodiscard]] auto on() const { return device_.on; }
 
-  // The tensor, if it is an array on the device; copied if its elements are not neighbours.
-  [[nodiscard]] Tensor array(char const* argument, Tensor const& given) const {
+  // The tensor, if it is on the device; copied if its elements are not neighbours.
+  [[nodiscard]] Tensor here(char const* argument, Tensor const& given) const {
     demand(given.device() == first_.device(), name_, ": ", argument, " is on ", given.device(), " and ", argument_, " on ", first_.device(),
            ": move one of them");
-    demand(given.dim() == 1, name_, ": ", argument, " has ", given.dim(), " dimensions: it must have 1");
     return given.contiguous();
+  }
+  // The same for an array.
+  [[nodiscard]] Tensor array(char const* argument, Tensor const& given, std::int64_t dimensions = 1) const {
+    demand(given.dim() == dimensions, name_, ": ", argument, " has ", given.dim(), " dimensions: it must have ", dimensions);
+    return here(argument, given);
   }
   // The same for cumulative lengths and the like, which have an entry before the first of what they count.
   [[nodiscard]] Tensor bounds(char const* argument, Tensor const& given) const {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/gpu/core/narrow_float.cuh>
 #include <ballast/gpu/loss/label_counts.cuh>
+#include <ballast/gpu/loss/segment_figures.cuh>
+#include <ballast/gpu/loss/token_weights.cuh>
 #include <ballast/gpu/loss/totals.cuh>
 #include <ballast/gpu/loss/weighted_loss.cuh>
 #include <ballast/gpu/loss/weights.cuh>
@@ -13,6 +16,7 @@
 #include <limits>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 #include "call.hpp"
 
@@ -97,6 +101,19 @@ Tensor sequence_weights(Tensor const& given, Tensor const& given_totals, std::st
   return out;
 }
 
+// Calls f with a number of the twins for an element of the tensor.
+template <class F>
+auto with_number(char const* name, char const* argument, at::ScalarType type, F const& f) {
+  switch (type) {
+    case at::kFloat: return f(float{});
+    case at::kBFloat16: return f(gpu::bfloat16{});
+    case at::kHalf: return f(gpu::float16{});
+    default:
+      demand(type == at::kDouble, name, ": ", argument, " is ", type, ": it must be float32, float64, bfloat16 or float16");
+      return f(double{});
+  }
+}
+
 // The sum as a number; not a number if a term was none, so that nobody trains on the rest.
 constexpr int loss_bits = 44;
 template <class Number>
@@ -114,26 +131,36 @@ struct write_loss {
 template <class Device, class Number>
 std::tuple<Tensor, Tensor, Tensor> weighted_loss_of(call<Device> const& op, Tensor const& losses, Tensor const& labels, Tensor const& cu,
                                                     Tensor const& weights, ballast::label_options options, bool check) {
+  using result = std::conditional_t<std::is_same_v<Number, double>, double, float>;  // 16 bits are too few for a sum
   auto const row = count_of(labels), sequences = count_of(weights);
-  auto const loss = op.empty({}, losses.scalar_type()), scale = op.empty({labels.numel()}, losses.scalar_type());
+  auto const loss = op.empty({}, c10::CppTypeToScalarType<result>::value), scale = op.empty({labels.numel()}, losses.scalar_type());
   auto const sums = op.empty({cu.numel(), 4});
   auto* const words = into<std::int64_t>(sums);
   auto* const each = reinterpret_cast<ballast::fixed_point_sum<loss_bits>*>(words);
-  auto const* const x = from<Number>(losses);
+  auto const* const x = static_cast<Number const*>(losses.const_data_ptr());
   auto const* const w = from<double>(weights);
   op.visit("labels", labels, [&](auto const* l) {
     op.visit("cu", cu, [&](auto const* c) {
       op.run(
           check,
           [&](void* temp, std::size_t& bytes, auto* bad) {
-            return gpu::weighted_loss(op.on(), temp, bytes, x, l, row, c, sequences, w, options, into<Number>(scale), each,
-                                      each + sequences, bad);
+            return gpu::weighted_loss(op.on(), temp, bytes, x, l, row, c, sequences, w, options,
+                                      static_cast<Number*>(scale.mutable_data_ptr()), each, each + sequences, bad);
           },
           [&] { static_cast<void>(gpu::weighted_loss<Number, loss_bits>(op.on(), x, l, row, c, sequences, w, options)); });
     });
   });
-  gpu::check(op.on().for_each(1, write_loss<Number>{words + 4 * sequences, into<Number>(loss)}), "weighted_loss");
+  gpu::check(op.on().for_each(1, write_loss<result>{words + 4 * sequences, into<result>(loss)}), "weighted_loss");
   return {loss, scale, sums};
+}
+
+template <class Device>
+Tensor weights_of(call<Device> const& op, char const* name, Tensor const& given, Tensor const& cu) {
+  auto const weights = op.array("weights", given);
+  demand(weights.scalar_type() == at::kDouble, name, ": weights is ", weights.scalar_type(),
+         ": it must be float64, as sequence_weights returns it");
+  demand(weights.numel() + 1 == cu.numel(), name, ": weights has ", weights.numel(), " entries and cu ", cu.numel(), ": cu has one more");
+  return weights;
 }
 
 template <class Device>
@@ -141,20 +168,76 @@ std::tuple<Tensor, Tensor, Tensor> weighted_loss(Tensor const& given, Tensor con
                                                  Tensor const& given_weights, std::int64_t ignore, bool shifted, bool check) {
   call<Device> const op("weighted_loss", "losses", given);
   auto const losses = op.array("losses", given), labels = op.array("labels", given_labels), cu = op.bounds("cu", given_cu);
-  auto const weights = op.array("weights", given_weights);
+  auto const weights = weights_of(op, "weighted_loss", given_weights, cu);
   demand(losses.numel() == labels.numel(), "weighted_loss: losses has ", losses.numel(), " entries and labels ", labels.numel(),
          ": a loss is at the position of its label");
-  demand(weights.scalar_type() == at::kDouble, "weighted_loss: weights is ", weights.scalar_type(),
-         ": it must be float64, as sequence_weights returns it");
-  demand(weights.numel() + 1 == cu.numel(), "weighted_loss: weights has ", weights.numel(), " entries and cu ", cu.numel(),
-         ": cu has one more");
+  return with_number("weighted_loss", "losses", losses.scalar_type(), [&](auto number) {
+    return weighted_loss_of<Device, decltype(number)>(op, losses, labels, cu, weights, labels_by(ignore, shifted), check);
+  });
+}
+
+// With a factor on the device this is the gradient of the weighted loss, rounded once.
+template <class Device>
+Tensor token_weights(Tensor const& given, Tensor const& given_labels, Tensor const& given_cu, maybe_tensor const& given_factor,
+                     at::ScalarType type, std::int64_t ignore, bool shifted, bool check) {
+  call<Device> const op("token_weights", "weights", given);
+  auto const labels = op.array("labels", given_labels), cu = op.bounds("cu", given_cu);
+  auto const weights = weights_of(op, "token_weights", given, cu);
+  auto const factor = given_factor ? op.here("factor", *given_factor).to(at::kDouble) : Tensor();
+  demand(!given_factor || factor.numel() == 1, "token_weights: factor must be one number");
   auto const options = labels_by(ignore, shifted);
-  switch (losses.scalar_type()) {
-    case at::kFloat: return weighted_loss_of<Device, float>(op, losses, labels, cu, weights, options, check);
-    case at::kDouble: return weighted_loss_of<Device, double>(op, losses, labels, cu, weights, options, check);
-    default: demand(false, "weighted_loss: losses is ", losses.scalar_type(), ": it must be float32 or float64");
+  auto const out = op.empty({labels.numel()}, type);
+  auto const* const w = from<double>(weights);
+  auto const* const by = given_factor ? from<double>(factor) : nullptr;
+  auto const row = count_of(labels), sequences = count_of(weights);
+  with_number("token_weights", "dtype", type, [&](auto number) {
+    auto* const to = static_cast<decltype(number)*>(out.mutable_data_ptr());
+    op.visit("labels", labels, [&](auto const* l) {
+      op.visit("cu", cu, [&](auto const* c) {
+        op.run(
+            check,
+            [&](void* temp, std::size_t& bytes, auto* bad) {
+              return gpu::token_weights(op.on(), temp, bytes, w, l, row, c, sequences, options, to, bad, by);
+            },
+            [&] { static_cast<void>(gpu::token_weights(op.on(), w, l, row, c, sequences, options)); });
+      });
+    });
+  });
+  return out;
+}
+
+template <class Device, class Value>
+std::tuple<Tensor, Tensor, Tensor, Tensor> segment_figures_of(call<Device> const& op, Tensor const& values, Tensor const& given_cu,
+                                                              Value const* v, bool check) {
+  auto const cu = op.bounds("cu", given_cu);
+  auto const n = cu.numel() - 1;
+  auto const least = op.empty({n}, values.scalar_type()), largest = op.empty({n}, values.scalar_type());
+  auto const sums = op.empty({n, 4}), mean = op.empty({n}, at::kDouble);
+  gpu::segment_arrays<Value> const out{into<Value>(least), into<Value>(largest),
+                                       reinterpret_cast<ballast::segment_sum<Value>*>(into<std::int64_t>(sums)), into<double>(mean)};
+  op.visit("cu", cu, [&](auto const* c) {
+    op.run(
+        check,
+        [&](void* temp, std::size_t& bytes, auto* bad) {
+          return gpu::segment_figures(op.on(), temp, bytes, v, count_of(values), c, count_of(mean), out, bad);
+        },
+        [&] { static_cast<void>(gpu::segment_figures(op.on(), v, count_of(values), c, count_of(mean))); });
+  });
+  return {least, largest, sums, mean};
+}
+
+template <class Device>
+std::tuple<Tensor, Tensor, Tensor, Tensor> segment_figures(Tensor const& given, Tensor const& cu, bool check) {
+  call<Device> const op("segment_figures", "values", given);
+  auto const values = op.array("values", given);
+  switch (values.scalar_type()) {
+    case at::kFloat: return segment_figures_of(op, values, cu, from<float>(values), check);
+    case at::kDouble: return segment_figures_of(op, values, cu, from<double>(values), check);
+    default:
+      demand(values.scalar_type() == at::kInt || values.scalar_type() == at::kLong, "segment_figures: values is ", values.scalar_type(),
+             ": it must be int32, int64, float32 or float64");
+      return op.visit("values", values, [&](auto const* v) { return segment_figures_of(op, values, cu, v, check); });
   }
-  return {};
 }
 
 }  // namespace ballast_torch

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/level.hpp>
+#include <ballast/gpu/levels/pack.cuh>
 #include <ballast/gpu/packing/best_fit_decreasing.cuh>
 #include <ballast/gpu/packing/next_fit.cuh>
+#include <ballast/gpu/packing/vector/portfolio.cuh>
 #include <ballast/packing/options.hpp>
+#include <ballast/packing/vector/options.hpp>
 
 #include <ATen/ops/from_blob.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <vector>
 
 #include "call.hpp"
 
@@ -25,18 +30,25 @@ inline ballast::packing_options packing_of(std::int64_t capacity, std::int64_t m
           .pack_multiple = pack_multiple};
 }
 
+// Words of the device as a tensor there.
+template <class Words>
+Tensor copy_of(Tensor const& like, Words const& words) {
+  return at::from_blob(words.data(), {static_cast<std::int64_t>(words.size())}, like.options().dtype(at::kLong)).clone();
+}
+template <class Made>
+std::tuple<Tensor, Tensor> packs_of(Tensor const& like, std::int64_t samples, std::uint64_t multiple, Made const& made) {
+  demand(made.status == ballast::status::feasible, "pack: ", samples, " samples do not make packs in a multiple of ", multiple,
+         ": the lower bound is ", made.count.lower_bound);
+  return {copy_of(like, made.packs.offsets), copy_of(like, made.packs.members)};
+}
+
 // The form that allocates, for a number of packs that the workspace form cannot know.
 template <class Device>
 std::tuple<Tensor, Tensor> pack_into_multiple(call<Device> const& op, Tensor const& lengths, ballast::packing_options const& options) {
   auto const made = op.visit("lengths", lengths, [&](auto const* l) {
     return in_sentences([&] { return gpu::best_fit_decreasing<std::uint64_t>(op.on(), l, count_of(lengths), options); });
   });
-  demand(made.status == ballast::status::feasible, "pack: ", lengths.numel(), " samples do not make packs in a multiple of ",
-         options.pack_count_multiple, ": the lower bound is ", made.count.lower_bound);
-  auto const copy = [&](auto const& words) {
-    return at::from_blob(words.data(), {static_cast<std::int64_t>(words.size())}, lengths.options().dtype(at::kLong)).clone();
-  };
-  return {copy(made.packs.offsets), copy(made.packs.members)};
+  return packs_of(lengths, lengths.numel(), options.pack_count_multiple, made);
 }
 
 template <class Device>
@@ -79,6 +91,40 @@ std::tuple<Tensor, Tensor> next_fit(Tensor const& given, std::int64_t capacity, 
         [&] { static_cast<void>(gpu::next_fit<std::uint64_t>(op.on(), l, count, options)); });
   });
   return {offsets.narrow(0, 0, static_cast<std::int64_t>(gpu::fetch_one(op.on(), words_of(packs))) + 1), of_sample};
+}
+
+template <class Device>
+std::tuple<Tensor, Tensor> pack_measures(at::TensorList given, at::IntArrayRef capacity, std::int64_t max_items,
+                                         std::int64_t pack_count_multiple, std::int64_t work) {
+  demand(!given.empty() && given.size() <= gpu::most_measures, "pack_measures: ", given.size(), " measures: there must be 1 to ",
+         gpu::most_measures);
+  call<Device> const op("pack_measures", "measures", given[0]);
+  std::vector<Tensor> kept;
+  gpu::sample_measures<std::int64_t> samples({}, static_cast<std::size_t>(given[0].numel()));
+  for (auto const& measure : given) {
+    demand(measure.numel() == given[0].numel(), "pack_measures: a measure has ", measure.numel(), " entries and the first ",
+           given[0].numel(), ": there is one for each sample");
+    kept.push_back(op.words("measures", measure));
+    samples.columns[samples.measures++] = from<std::int64_t>(kept.back());
+  }
+  ballast::vector_packing_options const options{.capacity = capacity.vec(),
+                                                .max_samples = op.size("max_items", max_items),
+                                                .pack_count_multiple = op.size("pack_count_multiple", pack_count_multiple)};
+  auto const made = in_sentences([&] { return gpu::pack<std::uint64_t>(op.on(), samples, options, {.work = op.size("work", work)}); });
+  return packs_of(given[0], given[0].numel(), options.pack_count_multiple, made);
+}
+
+template <class Device>
+std::tuple<Tensor, Tensor, Tensor> pack_levels(Tensor const& given, at::IntArrayRef capacities) {
+  call<Device> const op("pack_levels", "lengths", given);
+  auto const lengths = op.array("lengths", given);
+  std::vector<ballast::level> levels;
+  for (auto const capacity : capacities) levels.push_back({.capacity = capacity});
+  return op.visit("lengths", lengths, [&](auto const* l) {
+    auto const made = in_sentences([&] { return gpu::pack_levels<std::uint64_t>(op.on(), l, count_of(lengths), levels, {}); });
+    auto const first = gpu::send(op.on(), made.first_pack);
+    return std::tuple(copy_of(given, made.packs.offsets), copy_of(given, made.packs.members), copy_of(given, first));
+  });
 }
 
 }  // namespace ballast_torch
