@@ -22,6 +22,7 @@ using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_as_host;
 using ballast_test::expect_equal;
+using ballast_test::expect_same_refusal;
 using ballast_test::one_of;
 using ballast_test::part;
 
@@ -193,6 +194,10 @@ void test_bad_data(On on) {
         [&] { return ballast::scatter_rows(packs, cu, starts, std::span<float const>(rows), std::span(out), {row}), 0; }, "scatter" + at);
   }
   expect(refused > 100 && refused < 320, std::to_string(refused) + " of 400 refused");
+  stored<On, Index, Offset, Start> two(on, ballast::groups<Index>{{0, 0, 0}, {}}, {0, 0}, {0}, std::size_t{1} << 63);  // wrap to no tokens
+  auto const none = send(on, std::vector<float>());
+  expect_same_refusal([&] { return gpu::gather_rows(on, two.plan, none.data()); },
+                      [&] { return ballast::gather_rows(two.packs, two.cu, two.starts, std::vector<float>(), {two.row}); }, "huge rows");
 }
 
 template <class On>

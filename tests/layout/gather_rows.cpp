@@ -9,8 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace test_layout_gather_rows {
@@ -76,6 +78,11 @@ TEST_CASE("gather_rows: bad input is named, and nothing is written") {
   CHECK(gather(packs, cu, offsets{0, 3, 7, 10}) == "gather_rows: starts ends at 10, but there are values of 9 tokens");
   CHECK(gather(packs, cu, starts, 5, 0) == "width = 0 must be positive");
   CHECK(gather(packs, cu, starts, 6) == "gather_rows: out has 10 elements, 12 are written");
+  constexpr auto huge = (std::numeric_limits<std::size_t>::max)() / 2 + 1;  // two rows of that many tokens wrap to none
+  auto const many = "2 x " + std::to_string(huge) + " tokens of width 1 are more than memory can hold";
+  CHECK(gather(packs, cu, starts, huge) == "gather_rows: " + many);
+  CHECK(refusal([&] { return ballast::gather_rows(packs, cu, starts, values, {huge}); }) == "gather_rows: " + many);
+  CHECK(refusal([&] { return ballast::scatter_rows(packs, cu, starts, std::vector<std::int32_t>(), {huge}); }) == "scatter_rows: " + many);
   CHECK(out == std::vector<std::int32_t>(10, -1));
   CHECK(gather(packs, cu, starts) == "accepted");
   ballast::groups<> const twice{{0, 2, 3}, {0, 2, 0}};

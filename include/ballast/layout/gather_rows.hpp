@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <ranges>
 #include <span>
 #include <string>
@@ -73,6 +74,16 @@ void require_stored(char const* what, groups<Index> const& packs, C const& cu_se
   return values / shape.width;
 }
 
+/// Returns how many values of `T` some rows have; throws if no memory can hold them.
+template <class T>
+[[nodiscard]] std::size_t values_of(char const* what, std::size_t rows, row_shape const& shape) {
+  constexpr auto most = static_cast<std::size_t>((std::numeric_limits<std::ptrdiff_t>::max)()) / sizeof(T);
+  require(rows == 0 || shape.width == 0 || shape.tokens <= most / rows / shape.width, [&] {
+    return sentence(what, ": ", rows, " x ", shape.tokens, " tokens of width ", shape.width, " are more than memory can hold");
+  });
+  return rows * shape.tokens * shape.width;
+}
+
 /// Calls body(first value in the rows, first value in the store, number of values) for each sequence of packs that have been checked.
 template <index_type Index, cu_seqlens_range C, cu_seqlens_range S, class Body>
 void for_each_stored(groups<Index> const& packs, C const& cu, S const& starts, row_shape const& shape, Body const& body) {
@@ -105,7 +116,7 @@ void for_each_stored(groups<Index> const& packs, C const& cu, S const& starts, r
 /// @param shape    tokens of a row, and values of a token
 /// @param padding  what is written where a row has no token of a sample
 /// @throws invalid_input if `cu` or `starts` is malformed or ends beyond the row or the values, a member is not a sample or longer than its
-/// place, or `out` has another size; `out` is then unchanged
+/// place, `out` has another size, or no memory can hold the rows; `out` is then unchanged
 /// @par Complexity
 /// O(values of the rows + members + samples).
 template <class T, index_type Index, cu_seqlens_range C, cu_seqlens_range S>
@@ -113,7 +124,7 @@ template <class T, index_type Index, cu_seqlens_range C, cu_seqlens_range S>
 void gather_rows(groups<Index> const& packs, C const& cu, S const& starts, std::span<std::type_identity_t<T> const> values,
                  std::span<T> out, row_shape const& shape, std::type_identity_t<T> padding = {}) {
   detail::require_stored("gather_rows", packs, cu, starts, detail::stored_tokens(values.size(), shape), shape.tokens, false);
-  detail::require_room(out.size(), packs.size() * shape.tokens * shape.width, "gather_rows");
+  detail::require_room(out.size(), detail::values_of<T>("gather_rows", packs.size(), shape), "gather_rows");
   std::size_t written = 0;  // sequences follow each other, so each value is written once
   detail::for_each_stored(packs, cu, starts, shape, [&](std::size_t at, std::size_t from, std::size_t count) {
     std::fill(out.begin() + static_cast<std::ptrdiff_t>(written), out.begin() + static_cast<std::ptrdiff_t>(at), padding);
@@ -133,7 +144,8 @@ void gather_rows(groups<Index> const& packs, C const& cu, S const& starts, std::
 template <std::ranges::contiguous_range V, index_type Index, cu_seqlens_range C, cu_seqlens_range S>
 [[nodiscard]] auto gather_rows(groups<Index> const& packs, C const& cu, S const& starts, V const& values, row_shape const& shape,
                                std::ranges::range_value_t<V> padding = {}) {
-  std::vector<std::ranges::range_value_t<V>> out(packs.size() * shape.tokens * shape.width);
+  using value = std::ranges::range_value_t<V>;
+  std::vector<value> out(detail::values_of<value>("gather_rows", packs.size(), shape));
   gather_rows(packs, cu, starts, std::span(values), std::span(out), shape, padding);
   return out;
 }
@@ -158,7 +170,7 @@ template <class T, index_type Index, cu_seqlens_range C, cu_seqlens_range S>
 void scatter_rows(groups<Index> const& packs, C const& cu, S const& starts, std::span<std::type_identity_t<T> const> rows, std::span<T> out,
                   row_shape const& shape) {
   detail::require_stored("scatter_rows", packs, cu, starts, detail::stored_tokens(out.size(), shape), shape.tokens, true);
-  auto const all = packs.size() * shape.tokens * shape.width;
+  auto const all = detail::values_of<T>("scatter_rows", packs.size(), shape);
   require(rows.size() == all, [&] { return sentence("scatter_rows: rows has ", rows.size(), " values, ", all, " are read"); });
   detail::for_each_stored(packs, cu, starts, shape, [&](std::size_t at, std::size_t from, std::size_t count) {
     std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(at), count, out.begin() + static_cast<std::ptrdiff_t>(from));
@@ -177,7 +189,8 @@ template <std::ranges::contiguous_range V, index_type Index, cu_seqlens_range C,
   auto const entries = std::ranges::size(starts);
   auto const tokens = entries == 0 || start[entries - 1] < 0 ? 0 : static_cast<std::size_t>(start[entries - 1]);
   detail::require_stored("scatter_rows", packs, cu, starts, tokens, shape.tokens, true);  // before memory is asked for
-  std::vector<std::ranges::range_value_t<V>> out(tokens * shape.width);
+  using value = std::ranges::range_value_t<V>;
+  std::vector<value> out(detail::values_of<value>("scatter_rows", 1, {tokens, shape.width}));
   scatter_rows(packs, cu, starts, std::span(rows), std::span(out), shape);
   return out;
 }

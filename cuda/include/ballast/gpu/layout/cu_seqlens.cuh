@@ -101,14 +101,15 @@ template <token_offset Offset = std::int32_t, class On, index_type Index, intege
   call(on, "cu_seqlens", [&](void* temp, std::size_t& bytes) {
     return cu_seqlens(on, temp, bytes, offsets, packs, members, member_count, lengths, length_count, multiple, out.data(), bad.data());
   });
-  if (fetch_one(on, bad.data()) == none_bad) return out;
-  auto of_packs = detail::fetch_offsets(on, {offsets, packs, member_count}, "cu_seqlens: ", "members");
+  auto const first_bad = fetch_one(on, bad.data());
+  if (first_bad == none_bad) return out;
+  auto bounds = detail::fetch_offsets(on, {offsets, packs, member_count}, "cu_seqlens: ", "members");
   auto const of_samples = fetch(on, lengths, length_count);  // for the message
   auto all = fetch(on, members, member_count);
   if (offsets == nullptr)
     static_cast<void>(ballast::cu_seqlens<Offset>(all, of_samples, multiple));
   else
-    static_cast<void>(ballast::cu_seqlens<Offset>(ballast::groups<Index>{std::move(of_packs), std::move(all)}, of_samples, multiple));
+    static_cast<void>(ballast::cu_seqlens<Offset>(ballast::groups<Index>{std::move(bounds), std::move(all)}, of_samples, multiple));
   return out;
 }
 

@@ -99,8 +99,8 @@ template <class Index, class Offset, class Start>
 template <class On, class Index, class Offset, class Start>
 void require_stored(On on, std::uint64_t const* bad, char const* what, stored_packs<Index, Offset, Start> const& plan, bool once) {
   if (fetch_one(on, bad) == none_bad) return;
-  auto const before = std::string(what) + ": ";
-  ballast::groups<Index> const packs{fetch_offsets(on, {plan.offsets, plan.packs, plan.placed}, before.c_str(), "members"),
+  auto const prefix = sentence(what, ": ");
+  ballast::groups<Index> const packs{fetch_offsets(on, {plan.offsets, plan.packs, plan.placed}, prefix.c_str(), "members"),
                                      fetch(on, plan.members, plan.placed)};
   ballast::detail::require_stored(what, packs, fetch(on, plan.cu, plan.placed + plan.packs), fetch(on, plan.starts, plan.samples + 1),
                                   plan.stored, plan.row, once);
@@ -204,7 +204,7 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, c
 [[nodiscard]] array<T, On> gather_rows(On on, stored_packs<Index, Offset, Start> const& plan, T const* values, std::size_t width = 1,
                                        std::type_identity_t<T> padding = {}) {
   static_cast<void>(ballast::detail::stored_tokens(0, {.width = width}));
-  array<T, On> out(on, plan.packs * plan.row * width);
+  array<T, On> out(on, ballast::detail::values_of<T>("gather_rows", plan.packs, {plan.row, width}));
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "gather_rows", [&](void* temp, std::size_t& bytes) {
     return gather_rows(on, temp, bytes, plan, width, row_column<T>{values, out.data(), padding}, bad.data());
@@ -258,7 +258,7 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, c
 template <class On, index_type Index, token_offset Offset, token_offset Start, class T>
 [[nodiscard]] array<T, On> scatter_rows(On on, stored_packs<Index, Offset, Start> const& plan, T const* rows, std::size_t width = 1) {
   static_cast<void>(ballast::detail::stored_tokens(0, {.width = width}));
-  array<T, On> out(on, plan.stored * width);
+  array<T, On> out(on, ballast::detail::values_of<T>("scatter_rows", 1, {plan.stored, width}));
   array<std::uint64_t, On> const bad(on, 1);
   check(on.fill(out.data(), 0, out.size() * sizeof(T)), "fill");
   call(on, "scatter_rows",

@@ -3,6 +3,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/wide.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
 
 #include <cstddef>
@@ -14,18 +15,15 @@
 namespace ballast::inline v0_2::gpu::detail {
 
 // 16 bytes that are moved at once. Its characters may alias what they hold.
-struct alignas(16) moved_word {
-  unsigned char bytes[16];
-};
+using moved_word = wide_part<unsigned char, 16>;
 
 // Calls body(unit, units of a token), where a unit is 16 bytes if tokens and pointers allow it, else one value.
 template <class T, class Body>
 [[nodiscard]] auto with_unit(std::size_t width, void const* from, void const* to, T padding, Body const& body) {
   if constexpr (16 % sizeof(T) == 0) {
-    auto const places = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
-    if (width > 1 && places % 16 == 0 && width * sizeof(T) % 16 == 0) {
+    if (width > 1 && is_wide(from) && is_wide(to) && width * sizeof(T) % 16 == 0) {
       moved_word unit{};
-      for (std::size_t i = 0; i < 16; ++i) unit.bytes[i] = reinterpret_cast<unsigned char const*>(&padding)[i % sizeof(T)];
+      for (std::size_t i = 0; i < 16; ++i) unit.of[i] = reinterpret_cast<unsigned char const*>(&padding)[i % sizeof(T)];
       return body(unit, width * sizeof(T) / 16);
     }
   }

@@ -58,6 +58,12 @@ struct pack_rows {
   }
 };
 
+// Tokens of a sequence whose cumulative lengths do not decrease.
+template <class Offset>
+[[nodiscard]] BALLAST_HD std::uint64_t tokens_between(Offset begin, Offset end) {
+  return static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
+}
+
 // Finds the first entry that is not 0 where a pack begins, is below its predecessor, or is above `most` where a pack ends. If `padded` is
 // given, it must leave room for each sequence, and its ends are compared with `most`.
 template <class Offset>
@@ -69,7 +75,8 @@ struct check_entries {
   BALLAST_HD void operator()(std::size_t at, std::uint64_t begin, std::uint64_t end) const {
     auto const begins = at == 0 || at == begin;
     auto good = begins ? cu[at] == 0 && padded[at] == 0
-                       : cu[at - 1] <= cu[at] && padded[at - 1] <= padded[at] && cu[at] - cu[at - 1] <= padded[at] - padded[at - 1];
+                       : cu[at - 1] <= cu[at] && padded[at - 1] <= padded[at] &&
+                             tokens_between(cu[at - 1], cu[at]) <= tokens_between(padded[at - 1], padded[at]);
     if (at + 1 == end && static_cast<std::uint64_t>(padded[at]) > most) good = false;
     if (!good) atomic_min(*first_bad, at);
   }
@@ -105,14 +112,13 @@ template <class T, class On, class Offset>
                     open_packs<Offset>{entries, all, {entries, all, first_bad}, {cu, padded, most, first_bad}, tiles, find});
 }
 
-// The offsets of packs on the host, of which `what` tells if they are bad. Where entries are bad, too, the host cannot read packs by them.
+// Returns where the members of each pack begin; throws unless that rises from 0 to all. They may be bad beside an entry that is bad, too.
 template <class On>
 [[nodiscard]] std::vector<std::uint64_t> fetch_offsets(On on, entry_bounds entries, char const* what, char const* members) {
-  if (entries.offsets == nullptr) return {0, entries.members};
-  auto offsets = fetch(on, entries.offsets, entries.count + 1);
-  require(ballast::check_offsets(offsets, entries.members).valid(),
+  auto out = entries.offsets == nullptr ? std::vector<std::uint64_t>{0, entries.members} : fetch(on, entries.offsets, entries.count + 1);
+  require(ballast::check_offsets(out, entries.members).valid(),
           [&] { return sentence(what, "offsets must rise from 0 to the ", entries.members, " ", members); });
-  return offsets;
+  return out;
 }
 
 // If `bad` has an index, calls body(entries of the bad pack in each array) on the host, which throws with the message of the host twin.
