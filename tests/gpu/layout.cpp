@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace gpu = ballast::gpu;
@@ -20,6 +21,7 @@ using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_as_host;
 using ballast_test::expect_equal;
+using ballast_test::expect_refusal;
 using ballast_test::expect_same_refusal;
 using ballast_test::one_of;
 using ballast_test::part;
@@ -139,11 +141,18 @@ void test_bad_lengths(On on) {
   std::vector<std::uint64_t> const falling{0, 5, 3};
   auto const offsets = send(on, falling);
   auto const members = send(on, packs.members);
-  auto const on_device = send(on, lengths{1, 2, 3, 4, 5}), with_none = send(on, lengths{1, 0, 3, 4, 5});
-  for (auto const* const of_samples : {on_device.data(), with_none.data()})
-    expect(refusal([&] { return gpu::cu_seqlens(on, offsets.data(), 2, members.data(), 5, of_samples, 5); }) ==
-               "cu_seqlens: offsets must rise from 0 to the 5 members",
-           "falling offsets");
+  auto const on_device = send(on, lengths{1, 2, 3, 4, 5});
+  expect(refusal([&] { return gpu::cu_seqlens(on, offsets.data(), 2, members.data(), 5, on_device.data(), 5); }) ==
+             "cu_seqlens: offsets must rise from 0 to the 5 members",
+         "falling offsets");
+  std::vector<std::uint64_t> const far{0, std::uint64_t{1} << 40, 5};  // beside a length, or an entry, that is bad as well
+  auto const beyond = send(on, far);
+  auto const no_tokens = send(on, lengths{0, 2, 3, 4, 5});
+  auto const no_start = send(on, std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7});
+  expect_refusal("cu_seqlens: offsets must rise from 0 to the 5 members",
+                 [&] { return gpu::cu_seqlens(on, beyond.data(), 2, members.data(), 5, no_tokens.data(), 5); });
+  expect_refusal("offsets must rise from 0 to the 5 sequences",
+                 [&] { return gpu::position_ids(on, no_start.data(), beyond.data(), 2, 5, 20); });
   std::size_t bytes = 0;
   gpu::array<std::int32_t, On> const out(on, 7);
   gpu::array<std::uint64_t, On> const bad(on, 1);
@@ -160,7 +169,8 @@ void test_bad_lengths(On on) {
 template <class On>
 void test_bad_rows(On on) {
   using entries = std::vector<std::int64_t>;
-  for (auto const& bad : {entries{1, 2, 3}, entries{0, 2, 1}, entries{0, 5, 11}, entries{0, -3, 4}, entries{0, 0, -1}}) {
+  entries const far{0, (std::numeric_limits<std::int64_t>::min)(), (std::numeric_limits<std::int64_t>::max)()};
+  for (auto const& bad : {entries{1, 2, 3}, entries{0, 2, 1}, entries{0, 5, 11}, entries{0, -3, 4}, entries{0, 0, -1}, far}) {
     auto const cu = send(on, bad);
     std::vector<std::int32_t> row(10);
     expect_same_refusal([&] { return gpu::position_ids(on, cu.data(), nullptr, 1, 2, 10); },

@@ -111,7 +111,7 @@ void zigzag_inverse(C const& cu, zigzag rule, std::span<T> out) {
   auto const bounds = detail::checked_zigzag<T>(cu, rule);
   detail::require_room(out.size(), static_cast<std::size_t>(bounds.back()), "zigzag_inverse");
   auto const per_rank = bounds.back() / rule.ranks;
-  for (std::int64_t rank = 0; rank < rule.ranks; ++rank)
+  for (std::int64_t rank = 0; rank < rule.ranks && per_rank > 0; ++rank)
     for (std::size_t i = 1; i < bounds.size(); ++i) {
       auto const start = bounds[i - 1] / rule.ranks, end = bounds[i] / rule.ranks;
       for (auto token = start; token < end; ++token)

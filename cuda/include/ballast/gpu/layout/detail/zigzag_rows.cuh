@@ -42,7 +42,7 @@ struct check_zigzag {
   BALLAST_HD void operator()(std::size_t i) const {
     if (i < tiles) find(i);
     if (i > sequences) return;
-    auto good = i == 0 ? cu[0] == 0 : cu[i - 1] <= cu[i] && static_cast<std::uint64_t>(cu[i] - cu[i - 1]) % chunks == 0;
+    auto good = i == 0 ? cu[0] == 0 : cu[i - 1] <= cu[i] && tokens_between(cu[i - 1], cu[i]) % chunks == 0;
     if (i == sequences) good = good && static_cast<std::uint64_t>(cu[i]) == row && row <= most;
     if (!good) atomic_min(*first_bad, i);
   }
@@ -75,9 +75,10 @@ struct write_zigzag {
   zigzag rule;
   std::int64_t rank;
   T* out;
+  std::uint64_t const* first_bad;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
   [[nodiscard]] BALLAST_HD of_sequence in(row_place const& place) const {
-    return place.inside ? of_sequence{{rule, rank, place}} : of_sequence{};
+    return place.inside && *first_bad == none_bad ? of_sequence{{rule, rank, place}} : of_sequence{};  // else products may overflow
   }
   [[nodiscard]] BALLAST_HD T* target(std::size_t) const { return out; }
 };
@@ -122,7 +123,7 @@ template <class T, bool Inverse, class On, class Offset>
   if constexpr (Inverse)
     return visit_rows(on, bounds, rows, length, starts, write_zigzag_inverse<T>{rule, length, out, first_bad});
   else
-    return visit_rows(on, bounds, rows, length, starts, write_zigzag<T>{rule, rank, out});
+    return visit_rows(on, bounds, rows, length, starts, write_zigzag<T>{rule, rank, out, first_bad});
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail
