@@ -19,6 +19,7 @@ using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_as_host;
+using ballast_test::expect_same_refusal;
 using ballast_test::part;
 
 namespace {
@@ -94,6 +95,11 @@ void test_bad_data(On on) {
                               [&] { return ballast::segment_figures(values, cu); }, "figures in round " + std::to_string(round));
   }
   expect(refused > 40 && refused < 180, std::to_string(refused) + " of 200 refused");
+  std::vector<std::int64_t> const far{0, (std::numeric_limits<std::int64_t>::min)(), (std::numeric_limits<std::int64_t>::max)()};
+  auto const bounds = send(on, far);
+  auto const two = send(on, std::vector<float>(2));
+  expect_same_refusal([&] { return gpu::segment_figures(on, two.data(), 2, bounds.data(), 2); },
+                      [&] { return ballast::segment_figures(std::vector<float>(2), far); }, "entries that are no 64 bits apart");
   // only what is wanted is written, and the index is that of the entry
   auto const cu = send(on, std::vector<std::int32_t>{0, 2, 1});
   auto const values = send(on, std::vector<std::int32_t>{3, 1});

@@ -132,6 +132,10 @@ void test_as_host(On on) {
   for (auto const rank : {ballast::whole_row, std::int64_t{1}})
     expect_same_refusal([&] { return gpu::context_cu_seqlens<T>(on, offsets.data(), 2, members.data(), 4, sent.data(), 3, {2}, rank); },
                         [&] { return ballast::context_cu_seqlens<T>(packs, lengths, {2}, rank); }, "a row that is too long");
+  auto const beyond = send(on, std::vector<std::uint64_t>{0, std::uint64_t{1} << 40, 4});  // beside a row that is too long
+  ballast_test::expect_refusal("cu_seqlens: offsets must rise from 0 to the 4 members", [&] {
+    return gpu::context_cu_seqlens<T>(on, beyond.data(), 2, members.data(), 4, send(on, std::vector<std::int64_t>(3)).data(), 3, {2});
+  });
   std::vector<std::int64_t> const falls{(std::numeric_limits<std::int64_t>::max)(), (std::numeric_limits<std::int64_t>::min)()};
   auto const falling = send(on, falls);
   expect_same_refusal([&] { return gpu::sequence_lengths<T>(on, falling.data(), 1); }, [&] { return ballast::sequence_lengths<T>(falls); },

@@ -103,7 +103,8 @@ struct close_figures {
   BALLAST_HD void operator()(std::size_t i) const {
     auto const& found = words[i];
     ballast::detail::segment_part part;
-    part.count = cu[i] < cu[i + 1] ? static_cast<std::int64_t>(cu[i + 1]) - static_cast<std::int64_t>(cu[i]) : 0;
+    auto const begin = static_cast<std::uint64_t>(cu[i]), end = static_cast<std::uint64_t>(cu[i + 1]);
+    part.count = cu[i] < cu[i + 1] ? static_cast<std::int64_t>(end - begin) : 0;
     part.least = found.least;
     part.largest = found.largest;
     auto const high = static_cast<std::int64_t>(found.sum[0]), low = static_cast<std::int64_t>(found.sum[1]);
