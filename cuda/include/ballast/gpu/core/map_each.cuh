@@ -3,9 +3,9 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/version.hpp>
+#include <ballast/gpu/core/wide.cuh>
 
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 /// @file
@@ -16,17 +16,6 @@ namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
-// Neighbours that a device reads and writes at once, at most 16 bytes of them in one instruction.
-template <class T, unsigned Many>
-struct alignas(Many * sizeof(T) < 16 ? Many * sizeof(T) : 16) neighbours {
-  T at[Many];
-  [[nodiscard]] static BALLAST_HD bool fit(T const* array) { return reinterpret_cast<std::uintptr_t>(array) % alignof(neighbours) == 0; }
-};
-template <unsigned Many>
-struct neighbours<void, Many> {
-  [[nodiscard]] static BALLAST_HD bool fit(void const*) { return true; }
-};
-
 template <unsigned Many, class F, class In, class A, class B = void>
 struct map_neighbours {
   F f;
@@ -36,9 +25,8 @@ struct map_neighbours {
   std::size_t count;
   BALLAST_HD void operator()(std::size_t lane) const {
     auto const first = Many * lane;
-    if constexpr (Many == 1) return together(first);
-    auto const fit = neighbours<In, Many>::fit(in) && neighbours<A, Many>::fit(a) && neighbours<B, Many>::fit(b);
-    if (fit && count - first >= Many) return together(first);
+    if constexpr (Many > 1)
+      if (count - first >= Many && is_wide(in) && is_wide(a) && is_wide(b)) return together(first);
     auto const end = count - first < Many ? count : first + Many;
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1  // rare, and long enough already
@@ -53,16 +41,17 @@ struct map_neighbours {
 
  private:
   BALLAST_HD void together(std::size_t first) const {
-    auto const read = *reinterpret_cast<neighbours<In, Many> const*>(in + first);
-    neighbours<A, Many> x;
+    In read[Many];
+    A x[Many];
+    load<Many>(in + first, read);
     if constexpr (std::is_void_v<B>) {
-      for (unsigned k = 0; k < Many; ++k) f(first + k, read.at[k], x.at[k]);
+      for (unsigned k = 0; k < Many; ++k) f(first + k, read[k], x[k]);
     } else {
-      neighbours<B, Many> y;
-      for (unsigned k = 0; k < Many; ++k) f(first + k, read.at[k], x.at[k], y.at[k]);
-      *reinterpret_cast<neighbours<B, Many>*>(b + first) = y;
+      B y[Many];
+      for (unsigned k = 0; k < Many; ++k) f(first + k, read[k], x[k], y[k]);
+      store<Many>(b + first, y);
     }
-    *reinterpret_cast<neighbours<A, Many>*>(a + first) = x;
+    store<Many>(a + first, x);
   }
 };
 
