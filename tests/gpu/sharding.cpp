@@ -174,6 +174,8 @@ void test_bad_data(On on) {
   expect(entries(sent.pieces, 3) == gpu::none_bad && entries(longer.pieces, 3) == 2, "the first piece with too many tokens");
   expect(entries(sent.pieces, 2) == 3 && entries(sent.pieces, 4) == 3, "another number of samples");
   expect_refusal("shard_cu_seqlens: 1099511627781 does not fit in 32 bits", [&] { return gpu::shard_cu_seqlens(on, long_sample, 0, 0); });
+  expect_refusal("shard_cu_seqlens: 9223372036854775808 does not fit in 64 bits",
+                 [&] { return gpu::shard_cu_seqlens<std::int64_t>(on, one_pass<std::uint32_t>({{0, 0, most}, {1, 0, 1}}), 0, 0); });
   auto const twin = [&](void* temp) {
     return gpu::shard_position_ids(on, temp, bytes, sent.pieces.data(), 3, 9, out.data(), sent.bad.data());
   };

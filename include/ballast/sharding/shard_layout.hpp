@@ -6,6 +6,7 @@
 #include <ballast/sharding/result.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -31,8 +32,8 @@ template <index_type Index>
   return plan(rank, pass);
 }
 /// Throws unless `T` can hold every number up to `largest`.
-template <token_offset T>
-void require_offset(std::int64_t largest, char const* what) {
+template <token_offset T, std::integral Number>
+void require_offset(Number largest, char const* what) {
   require(std::in_range<T>(largest), [&] { return sentence(what, ": ", largest, " does not fit in ", 8 * sizeof(T), " bits"); });
 }
 
@@ -74,10 +75,10 @@ template <index_type Index>
 template <token_offset T = std::int32_t, index_type Index>
 [[nodiscard]] std::vector<T> shard_cu_seqlens(shards<Index> const& plan, std::size_t rank, std::size_t pass) {
   std::vector<T> out{0};
-  std::int64_t tokens = 0;
+  std::uint64_t tokens = 0;  // 2^63 tokens fit in no offset
   piece<Index> const* before = nullptr;
   for (auto const& p : detail::checked_pass(plan, rank, pass)) {
-    tokens += p.end - p.begin;
+    tokens += static_cast<std::uint64_t>(p.end) - static_cast<std::uint64_t>(p.begin);
     detail::require_offset<T>(tokens, "shard_cu_seqlens");
     if (before == nullptr || before->sample != p.sample) out.push_back(0);
     out.back() = static_cast<T>(tokens);

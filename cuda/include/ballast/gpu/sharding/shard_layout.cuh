@@ -107,7 +107,7 @@ struct count_piece {
 // Writes the entry before each sample, and the last one.
 template <class T, class Index>
 struct write_shard_entry {
-  static constexpr std::int64_t most = (std::numeric_limits<T>::max)(), least = (std::numeric_limits<T>::min)();
+  static constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<T>::max)());
   count_piece<Index> of;
   piece_counts const* before;  // `count` + 1 of them
   std::size_t samples;
@@ -115,10 +115,9 @@ struct write_shard_entry {
   std::uint64_t* first_bad;
   BALLAST_HD void operator()(std::size_t i) const {
     auto const here = before[i];
-    auto const tokens = static_cast<std::int64_t>(here.tokens);
-    if (i != 0 && (tokens > most || tokens < least)) atomic_min(*first_bad, i - 1);
+    if (i != 0 && here.tokens > most) atomic_min(*first_bad, i - 1);
     if (i == of.count && here.samples != samples) atomic_min(*first_bad, i);
-    if ((i == of.count || of.begins(i)) && here.samples <= samples) out[here.samples] = static_cast<T>(tokens);
+    if ((i == of.count || of.begins(i)) && here.samples <= samples) out[here.samples] = static_cast<T>(here.tokens);
   }
 };
 
