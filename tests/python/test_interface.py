@@ -21,6 +21,7 @@ import numpy as np
 import ballast
 import ballast.torch
 from ballast import _ballast
+from ballast._options import RunOptions
 
 PACKAGE = pathlib.Path(ballast.__file__).parent
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -184,6 +185,13 @@ def visible(of):
     return out
 
 
+class Options(unittest.TestCase):
+    def test_plans_name_every_option_of_a_run(self):
+        named = set(inspect.signature(ballast.TrainingRun).parameters)
+        apart = {"lengths", "capacity", "ranks", "micro_batches", "levels", "curriculum", "device"}
+        self.assertEqual(set(RunOptions.__annotations__), named - apart)
+
+
 class Types(unittest.TestCase):
     """mypy and pyright have nothing to say about the package, and the programs of users and of the docs."""
 
@@ -245,6 +253,7 @@ class Sources(unittest.TestCase):
 USER = """
 import numpy as np
 import ballast
+import ballast.torch
 
 lengths = np.arange(1, 100, dtype=np.int64)
 cost: ballast.Cost = ballast.sample_time("llama-3.1-8b")
@@ -260,6 +269,7 @@ for members in packing.packs:
 run = ballast.TrainingRun(lengths, capacity=512, ranks=2, epochs=2, cost="llama-3.1-8b")
 for number in run:
     saved: list[int] = run.state()
+ballast.torch.Plan(lengths, capacity=512, ranks=2, sede=1)  # type: ignore[call-arg]
 print(ballast.check(packing, lengths), ballast.check(plan, lengths), ballast.memory("llama-3.1-8b", sequence=64)[0])
 """
 

@@ -238,8 +238,17 @@ class MeterCallback(TrainerCallback):
     `callbacks`; any other that trains on `plan` calls `add_to`.
     """
 
-    def __init__(self, plan: Plan, *, every: int = 0, **options: Any) -> None:
-        self.plan, self._every, self._options = plan, every, options
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        every: int = 0,
+        recalibrate: int = 0,
+        group: Any = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.plan, self._every = plan, every
+        self._options: dict[str, Any] = {"recalibrate": recalibrate, "group": group, "clock": clock}
         self._meter: Meter | None = None
         self._values: dict[str, float] = {}
 

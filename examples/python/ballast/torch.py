@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
     from torch.distributed import ProcessGroup
+    from typing_extensions import Unpack
 
+    from ._options import RunOptions
     from .report import Measured, Report
 
 __all__ = ["Batches", "Fit", "Packed", "Pieces", "Plan", "check", "check_model", "fits", "labels_of_step"]
@@ -43,20 +45,20 @@ __all__ = ["Batches", "Fit", "Packed", "Pieces", "Plan", "check", "check_model",
 class Plan:
     """A training run that any number of loaders read, and that counts the steps which the trainer has finished.
 
-    `options` are those of `ballast.TrainingRun`. Every process makes the same plan by itself; `hash()` says whether
+    `options` are those of `ballast.TrainingRun` but for levels. Every process makes the same plan by itself; `hash()` says whether
     they agree. Loaders read ahead of the trainer, so each sampler walks a run of its own, and `state()` counts only
     what was reported.
     """
 
     def __init__(
-        self, lengths: ArrayLike, *, capacity: int, ranks: int, micro_batches: int = 1, **options: Any
+        self, lengths: ArrayLike, *, capacity: int, ranks: int, micro_batches: int = 1, **options: Unpack[RunOptions]
     ) -> None:
-        if options.get("levels") is not None:
+        self._options: dict[str, Any] = {"capacity": capacity, **options}
+        if self._options.get("levels") is not None:
             raise ValueError(
                 "in a run in levels several ranks share a pack, which a sampler of packs cannot say: run "
                 "ballast.TrainingRun(levels=...) by ballast.execute"
             )
-        self._options: dict[str, Any] = {"capacity": capacity, **options}
         self._ranks, self._micro_batches = ranks, micro_batches
         self._start = ballast.TrainingRun(lengths, ranks=ranks, micro_batches=micro_batches, **self._options)
         self._reported, self._first, self._counted = self._run(), 0, 0
@@ -75,7 +77,15 @@ class Plan:
         device: Any = None,
         tokenizer: Any = None,
         ranks: int | None = None,
-        **options: Any,
+        micro_batches: int = 1,
+        lengths: ArrayLike | None = None,
+        column: str | Sequence[str] | None = None,
+        images: str | bool | None = None,
+        add_eos: bool = False,
+        template: Mapping[str, Any] | None = None,
+        num_proc: int | None = None,
+        memory: Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
     ) -> Plan:
         """A plan for a data set and a model, which chooses what is not given, and says in `chosen` what it was.
 
@@ -88,10 +98,24 @@ class Plan:
         """
         from ._auto import choose
 
-        lengths, arguments, chosen = choose(
-            dataset, model, capacity=capacity, device=device, tokenizer=tokenizer, ranks=ranks, **options
+        counted, arguments, chosen = choose(
+            dataset,
+            model,
+            lengths=lengths,
+            column=column,
+            tokenizer=tokenizer,
+            images=images,
+            add_eos=add_eos,
+            template=template,
+            num_proc=num_proc,
+            capacity=capacity,
+            device=device,
+            memory=memory,
+            ranks=ranks,
+            micro_batches=micro_batches,
+            **options,
         )
-        plan = cls(lengths, **arguments)
+        plan = cls(counted, **arguments)
         plan.chosen = chosen
         return plan
 
