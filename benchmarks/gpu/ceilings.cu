@@ -8,6 +8,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/core/classes.cuh>
+#include <ballast/gpu/core/map_each.cuh>
 #include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/packing/detail/canonical_order.cuh>
 #include <ballast/packing/run_length.hpp>
@@ -106,8 +107,7 @@ struct sort_case {
         order(memory.take<std::uint32_t>(n)) {}
   [[nodiscard]] cudaError_t write_keys(gpu::on_stream on) const {
     gpu::detail::pack_padding const pad{1, std::uint32_t{1} << bits};
-    return on.for_each(n,
-                       gpu::detail::write_length_keys<std::uint32_t, Key, std::uint32_t>{lengths, n, pad, nullptr, keys, samples, nullptr});
+    return gpu::map_each(on, n, lengths, gpu::detail::write_length_key{pad, nullptr}, keys, samples);
   }
 };
 template <class Key>
