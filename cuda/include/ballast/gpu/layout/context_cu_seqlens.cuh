@@ -4,11 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/mapped.cuh>
-#include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
-#include <ballast/gpu/core/scan.cuh>
-#include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/cu_entries.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/context_cu_seqlens.hpp>
@@ -53,25 +49,13 @@ template <class On, index_type Index, integer Length, token_offset Offset>
                                                          std::size_t packs, Index const* members, std::size_t member_count,
                                                          Length const* lengths, std::size_t length_count, zigzag rule, std::int64_t rank,
                                                          Offset* cu, Offset* cu_padded, std::uint64_t* first_bad) {
-  using error_type = typename On::error_type;
   if (rule.ranks <= 0 || rule.ranks >= (std::int64_t{1} << 31) || rank < whole_row || rank >= rule.ranks) return On::invalid_value;
   if (offsets == nullptr && packs != 1) return On::invalid_value;
   detail::member_context<Offset, Index, Length> const member{
       {members, member_count, lengths, length_count, 2 * rule.ranks, first_bad}, rule, rank};
-  workspace cut(temp);
-  auto* const tokens = cut.take<detail::context_tokens>(member_count + 1);
-  auto const scan = [&](void* room, std::size_t& need) {
-    return on.exclusive_sum(room, need, mapped(member), tokens, member_count + 1, detail::context_tokens{});
-  };
-  auto room = cut.finish<On>(bytes, scan);
-  if (room.ends) return room.error;
-  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
-  detail::entry_bounds const bounds{offsets, packs, member_count};
-  if (auto const error = on.for_each(packs + 1, detail::check_packs{bounds, member_count, first_bad}); error != error_type{}) return error;
-  if (auto const error = scan(room.memory, room.bytes); error != error_type{}) return error;
   auto const most = detail::largest<Offset> / (rank == whole_row ? 1 : static_cast<std::uint64_t>(rule.ranks));
-  return visit_rows(on, same_bounds<detail::entry_bounds>{bounds}, 1, member_count + packs,
-                    detail::write_context<Offset>{bounds, tokens, most, cu, cu_padded, first_bad});
+  return detail::write_cumulative<detail::context_tokens>(on, temp, bytes, {offsets, packs, member_count}, member,
+                                                          detail::write_context<Offset>{most, cu, cu_padded}, first_bad);
 }
 
 /// @brief Cumulative lengths of all packs in memory of a backend, as `ballast::context_lengths`.

@@ -7,10 +7,7 @@
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/mapped.cuh>
 #include <ballast/gpu/core/reduce.cuh>
-#include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
-#include <ballast/gpu/core/scan.cuh>
-#include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/cu_entries.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/cu_seqlens.hpp>
@@ -59,22 +56,10 @@ template <class On, std::integral Index, integer Length, token_offset Offset>
 [[nodiscard]] typename On::error_type cu_seqlens(On on, void* temp, std::size_t& bytes, std::uint64_t const* offsets, std::size_t packs,
                                                  Index const* members, std::size_t member_count, Length const* lengths,
                                                  std::size_t length_count, std::int64_t multiple, Offset* out, std::uint64_t* first_bad) {
-  using error_type = typename On::error_type;
   if (multiple <= 0 || (offsets == nullptr && packs != 1)) return On::invalid_value;
   detail::member_tokens<Offset, Index, Length> const member{members, member_count, lengths, length_count, multiple, first_bad};
-  workspace cut(temp);
-  auto* const tokens = cut.take<std::uint64_t>(member_count + 1);
-  auto const scan = [&](void* room, std::size_t& need) {
-    return on.exclusive_sum(room, need, mapped(member), tokens, member_count + 1, std::uint64_t{0});
-  };
-  auto room = cut.finish<On>(bytes, scan);
-  if (room.ends) return room.error;
-  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
-  detail::entry_bounds const bounds{offsets, packs, member_count};
-  if (auto const error = on.for_each(packs + 1, detail::check_packs{bounds, member_count, first_bad}); error != error_type{}) return error;
-  if (auto const error = scan(room.memory, room.bytes); error != error_type{}) return error;
-  return visit_rows(on, same_bounds<detail::entry_bounds>{bounds}, 1, member_count + packs,
-                    detail::write_entries<Offset>{bounds, tokens, out, first_bad});
+  return detail::write_cumulative<std::uint64_t>(on, temp, bytes, {offsets, packs, member_count}, member, detail::write_entry<Offset>{out},
+                                                 first_bad);
 }
 
 /// @brief Returns the cumulative lengths of all packs, as the overload with `temp` writes them; allocates and waits.

@@ -2,7 +2,11 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/scan.cuh>
+#include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/context_cu_seqlens.hpp>
 #include <ballast/layout/cu_seqlens.hpp>
@@ -36,29 +40,57 @@ struct member_tokens {
   }
 };
 
+// Writes one array of entries.
 template <class Offset>
-struct write_entries {
-  entry_bounds bounds;
-  std::uint64_t const* tokens;  // tokens before each member
+struct write_entry {
   Offset* out;
+  BALLAST_HD bool operator()(std::size_t at, std::uint64_t sum) const {
+    if (sum > largest<Offset>) return false;
+    out[at] = static_cast<Offset>(sum);
+    return true;
+  }
+};
+
+// Calls write(entry, sum over the members of its pack before it), which returns whether that fits.
+template <class Sum, class Write>
+struct write_sums {
+  entry_bounds bounds;
+  Sum const* sums;  // over all members before each
+  Write write;
   std::uint64_t* first_bad;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
   BALLAST_HD void operator()(row_place const& place, no_input) const {
     if (!place.inside || place.at < place.segment) return;
     auto const start = bounds.members_before(place.segment), end = place.at - place.segment;
     if (start > end || end > bounds.members) return;  // the offsets are not valid
-    auto const sum = tokens[end] - tokens[start];
-    if (sum <= largest<Offset>)
-      out[place.at] = static_cast<Offset>(sum);
-    else
-      atomic_min(*first_bad, end - 1);
+    if (!write(place.at, sums[end] - sums[start])) atomic_min(*first_bad, end - 1);
   }
 };
+
+// Adds up what `member` says of each member, and writes the sums as the entries of all packs.
+template <class Sum, class On, class Member, class Write>
+[[nodiscard]] typename On::error_type write_cumulative(On on, void* temp, std::size_t& bytes, entry_bounds const& bounds,
+                                                       Member const& member, Write const& write, std::uint64_t* first_bad) {
+  using error_type = typename On::error_type;
+  auto const count = bounds.members + 1;
+  workspace cut(temp);
+  auto* const sums = cut.take<Sum>(count);
+  auto const scan = [&](void* room, std::size_t& need) { return on.exclusive_sum(room, need, mapped(member), sums, count, Sum{}); };
+  auto room = cut.finish<On>(bytes, scan);
+  if (room.ends) return room.error;
+  auto error = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
+  if (error == error_type{}) error = on.for_each(bounds.count + 1, check_packs{bounds, bounds.members, first_bad});
+  if (error == error_type{}) error = scan(room.memory, room.bytes);
+  if (error != error_type{}) return error;
+  return visit_rows(on, same_bounds<entry_bounds>{bounds}, 1, bounds.members + bounds.count,
+                    write_sums<Sum, Write>{bounds, sums, write, first_bad});
+}
 
 // The same for the cumulative lengths of context parallelism: tokens that are held, without and with padding.
 struct context_tokens {
   std::uint64_t held = 0, padded = 0;
   friend BALLAST_HD context_tokens operator+(context_tokens a, context_tokens const& b) { return {a.held + b.held, a.padded + b.padded}; }
+  friend BALLAST_HD context_tokens operator-(context_tokens a, context_tokens const& b) { return {a.held - b.held, a.padded - b.padded}; }
 };
 template <class Offset, class Index, class Length>
 struct member_context {
@@ -75,21 +107,14 @@ struct member_context {
 };
 template <class Offset>
 struct write_context {
-  entry_bounds bounds;
-  context_tokens const* tokens;  // before each member
-  std::uint64_t most;            // largest number of padded tokens of a row
+  std::uint64_t most;  // largest number of padded tokens of a row
   Offset* cu;
   Offset* cu_padded;
-  std::uint64_t* first_bad;
-  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    if (!place.inside || place.at < place.segment) return;
-    auto const start = bounds.members_before(place.segment), end = place.at - place.segment;
-    if (start > end || end > bounds.members) return;  // the offsets are not valid
-    auto const padded = tokens[end].padded - tokens[start].padded;
-    if (padded > most) return atomic_min(*first_bad, end - 1);
-    cu[place.at] = static_cast<Offset>(tokens[end].held - tokens[start].held);
-    cu_padded[place.at] = static_cast<Offset>(padded);
+  BALLAST_HD bool operator()(std::size_t at, context_tokens const& sum) const {
+    if (sum.padded > most) return false;
+    cu[at] = static_cast<Offset>(sum.held);
+    cu_padded[at] = static_cast<Offset>(sum.padded);
+    return true;
   }
 };
 
