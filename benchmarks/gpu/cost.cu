@@ -19,6 +19,7 @@
 #include <ballast/gpu/cost/pack_costs.cuh>
 #include <ballast/gpu/cost/routed_rows.cuh>
 #include <ballast/gpu/cost/sample_costs.cuh>
+#include <ballast/gpu/layout/context_cu_seqlens.cuh>
 #include <ballast/gpu/layout/cu_seqlens.cuh>
 #include <ballast/gpu/packing/expand.cuh>
 #include <ballast/gpu/packing/planned.cuh>
@@ -224,6 +225,25 @@ void entries_by_members(bench_state& state) {
     });
   });
 }
+// Both cumulative lengths of a rank in 8, in a CUDA graph; beside it, each alone by `cu_seqlens`: the lengths of whole rows.
+template <bool Both>
+void context_entries(bench_state& state) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed(state, static_cast<double>(n), 16.0 * static_cast<double>(n), [&](device_memory& memory) {
+    best_fit const made(memory, n);
+    auto const entries = n + made.packs.packs;
+    return memory.graph_of([in = made.packs, cu = memory.take<std::int32_t>(entries), padded = memory.take<std::int32_t>(entries),
+                            bad = memory.take<std::uint64_t>(1)](gpu::on_stream on, void* temp, std::size_t& bytes) {
+      if constexpr (Both)
+        return gpu::context_cu_seqlens(on, temp, bytes, in.offsets, in.packs, in.members, in.placed, in.lengths, in.samples, {8}, 3, cu,
+                                       padded, bad);
+      auto const error = gpu::cu_seqlens(on, temp, bytes, in.offsets, in.packs, in.members, in.placed, in.lengths, in.samples, 1, cu, bad);
+      return temp == nullptr || error != cudaSuccess
+                 ? error
+                 : gpu::cu_seqlens(on, temp, bytes, in.offsets, in.packs, in.members, in.placed, in.lengths, in.samples, 16, padded, bad);
+    });
+  });
+}
 void entries_by_plan(bench_state& state) {
   auto const n = static_cast<std::uint64_t>(state.range(0));
   timed(state, static_cast<double>(n), 4.0 * static_cast<double>(n), [&](device_memory& memory) {
@@ -314,6 +334,9 @@ int main(int argc, char** argv) {
   run(p, "packs_by_plan/flops", [](bench_state& s) { packs_by_plan(s, flops); }, sizes);
   run(p, "entries_by_members", entries_by_members, sizes);
   run(p, "entries_by_plan", entries_by_plan, sizes);
+  std::vector<std::vector<std::int64_t>> const samples_of_steps{{64, 1'024, 10'000'000}};
+  run(p, "context_entries", context_entries<true>, samples_of_steps);
+  run(p, "entries_one_by_one", context_entries<false>, samples_of_steps);
   run(p, "segment_loads", segment_loads, host_sizes);
   run(p, "segment_loads_by_global_atomics", segment_loads_by_global_atomics, host_sizes);
   run(p, "clip_rows", clip_rows, host_sizes);

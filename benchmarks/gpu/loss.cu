@@ -4,7 +4,8 @@
 // precision; the host twins on one core.
 //
 // Arguments: tokens / mean length of a sequence. Labels have 64 bits, losses and gradients 32. Rows of a trainer's size are timed as CUDA
-// graphs.
+// graphs. layout.hpp adds the moves of tokens between samples and rows.
+#include "layout.hpp"
 #include "timing.hpp"
 
 #include <ballast/core/random.hpp>
@@ -12,6 +13,7 @@
 #include <ballast/gpu/layout/position_ids.cuh>
 #include <ballast/gpu/loss/fixed_point_sum.cuh>
 #include <ballast/gpu/loss/label_counts.cuh>
+#include <ballast/gpu/loss/segment_figures.cuh>
 #include <ballast/gpu/loss/token_weights.cuh>
 #include <ballast/gpu/loss/totals.cuh>
 #include <ballast/gpu/loss/weighted_loss.cuh>
@@ -23,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include <cub/device/device_segmented_reduce.cuh>
 #include <thrust/binary_search.h>
 #include <thrust/device_ptr.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -192,6 +195,31 @@ void position_ids(bench_state& state) {
   });
 }
 
+void figures_copied(bench_state& state) { copied(state, 4); }
+// The least, the largest, the sum and the mean of the losses of each sequence.
+void segment_figures(bench_state& state) {
+  on_row(state, 4, [](row_case const& row, device_memory& memory) {
+    auto const n = row.sequences();
+    gpu::segment_arrays<float> const out{memory.take<float>(n), memory.take<float>(n), memory.take<ballast::segment_sum<float>>(n),
+                                         memory.take<double>(n)};
+    return memory.graph_of([=](gpu::on_stream on, void* temp, std::size_t& bytes) {
+      return gpu::segment_figures(on, temp, bytes, row.losses, row.tokens, row.cu, n, out, row.bad);
+    });
+  });
+}
+void figures_by_cub(bench_state& state) {  // three passes, and sums that depend on the order
+  on_row(state, 4, [](row_case const& row, device_memory& memory) {
+    auto const n = static_cast<std::int64_t>(row.sequences());
+    auto* const out = memory.take<float>(3 * row.sequences());
+    return memory.graph_of([=](gpu::on_stream on, void* temp, std::size_t& bytes) {
+      using reduce = cub::DeviceSegmentedReduce;
+      auto error = reduce::Min(temp, bytes, row.losses, out, n, row.cu, row.cu + 1, on.stream);
+      if (error == cudaSuccess) error = reduce::Max(temp, bytes, row.losses, out + n, n, row.cu, row.cu + 1, on.stream);
+      return error != cudaSuccess ? error : reduce::Sum(temp, bytes, row.losses, out + 2 * n, n, row.cu, row.cu + 1, on.stream);
+    });
+  });
+}
+
 struct draw_count {
   std::int64_t* counts;
   BALLAST_HD void operator()(std::size_t i) const { counts[i] = static_cast<std::int64_t>(ballast::splitmix64(i)() % 4096); }
@@ -254,5 +282,10 @@ int main(int argc, char** argv) {
   std::vector<std::vector<std::int64_t>> const trainers{{8'192, 32'768, 131'072}, {1000}};  // rows of one step, where launches are the time
   run(p, "weighted_loss_graph", weighted_loss<true>, trainers);
   run(p, "position_ids_graph", position_ids<true>, trainers);
+  std::vector<std::vector<std::int64_t>> const figures{{8'192, 32'768, 131'072, 10'000'000}, {1000}};
+  run(p, "figures_copied", figures_copied, figures);
+  run(p, "segment_figures", segment_figures, figures);
+  run(p, "figures_by_cub", figures_by_cub, figures);
+  run_layout(p);
   run(p, "totals_and_weights", totals_and_weights, {{1'000'000, 100'000'000}, {0, 30, 50, 100}});
 }
