@@ -71,7 +71,7 @@ struct selection_sort {
   }
 };
 
-// The first warp of a block finds the least and the sum of what its lanes have, and all lanes see it.
+// The first warp of a block finds the least, the sum and the sums before each of what its lanes have, and all lanes see it.
 struct warp_figures {
   std::uint64_t const* in;
   std::uint64_t* out;
@@ -82,6 +82,7 @@ struct warp_figures {
     block.first_warp([&](auto& warp) {
       auto const least = warp.least([&](unsigned lane) { return kept[lane]; });
       auto const total = warp.total([&](unsigned lane) { return kept[lane] % 1000; });
+      warp.sums_before([&](unsigned lane) { return kept[lane]; }, [&](unsigned lane, std::uint64_t sum) { kept[32 + lane] = sum; });
       warp.each([&](unsigned lane) { kept[lane] = lane % 2 == 0 ? least : total + warp.lanes(); });
     });
     block.each([&](unsigned lane) { out[64 * b + lane] = kept[lane]; });
@@ -191,6 +192,7 @@ void test_blocks(On on) {
     auto const least = *std::min_element(first, first + 32);
     std::uint64_t total = 32;
     for (std::ptrdiff_t lane = 0; lane < 32; ++lane) total += first[lane] % 1000;
+    for (std::ptrdiff_t lane = 0; lane < 32; ++lane) first[32 + lane] = lane == 0 ? 0 : first[31 + lane] + first[lane - 1];
     for (std::ptrdiff_t lane = 0; lane < 32; ++lane) first[lane] = lane % 2 == 0 ? least : total;
   }
   ballast_test::expect_equal(gpu::fetch(on, out), figures, "first_warp");

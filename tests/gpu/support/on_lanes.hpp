@@ -142,6 +142,15 @@ class lane_block {
   [[nodiscard]] auto total(F const& f) {
     return combine(f, [](auto a, auto b) { return a + b; });
   }
+  template <class F, class G>
+  void sums_before(F const& f, G const& g) {
+    decltype(f(0U)) sum{};
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+      if (lane % team_.fibers == fiber_) g(lane, sum);
+      sum += f(lane);
+    }
+    team_.barrier();
+  }
 
  private:
   template <class F, class Op>

@@ -159,6 +159,13 @@ class pretended_block {
     for (std::size_t i = 1; i < order_.size(); ++i) found += f(order_[i]);
     return found;
   }
+  template <class F, class G>
+  void sums_before(F const& f, G const& g) {
+    std::vector<decltype(f(0U))> sums(order_.size() + 1);
+    for (unsigned lane = 0; lane < lanes(); ++lane) sums[lane + 1] = sums[lane] + f(lane);
+    mix(order_);
+    for (auto const lane : order_) g(lane, sums[lane]);
+  }
 
  private:
   void* memory_;

@@ -54,6 +54,16 @@ class host_block {
     for (unsigned lane = 1; lane < lanes_; ++lane) found += f(lane);
     return found;
   }
+  /// @brief Calls `g(lane, sum)` on every lane, where `sum` is that of `f` over lower lanes; only the block of `first_warp` has it.
+  /// @param f gives an integer, and reads nothing that `g` writes @param g what takes the sum
+  template <class F, class G>
+  BALLAST_HD void sums_before(F const& f, G const& g) {
+    decltype(f(0U)) sum{};
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+      g(lane, sum);
+      sum += f(lane);
+    }
+  }
 
  private:
   unsigned lanes_;

@@ -64,6 +64,17 @@ class thread_warp {
   [[nodiscard]] __device__ auto total(F const& f) {
     return of_warp(f(threadIdx.x), [](auto a, auto b) { return a + b; });
   }
+  template <class F, class G>
+  __device__ void sums_before(F const& f, G const& g) {
+    auto const own = f(threadIdx.x);
+    auto sum = own;
+    for (unsigned step = 1; step < 32; step *= 2) {
+      auto const lower = __shfl_up_sync(0xffffffffU, sum, step);
+      if (threadIdx.x >= step) sum += lower;
+    }
+    g(threadIdx.x, sum - own);
+    __syncwarp();
+  }
 
  private:
   void* memory_;

@@ -17,6 +17,8 @@
 /// - `in(place)`: what is called for the places of a segment in its stead; made once for each part of a segment;
 /// - a type `output`, and `target(row)`, the begin of an array with one for each place of a row: calls then have one more argument, an
 ///   `output&`, and a lane writes two or four neighbours at once;
+/// - for outputs in several arrays, `write<N>(place, outputs)` in place of `target`, with a constant `together`, the largest N, and
+///   `wide(row)`;
 /// - `read<N>(place, inputs)` for the inputs of N neighbours at once, with `wide(row)`: whether their arrays are aligned to 16 bytes in
 ///   that row (wide.cuh).
 

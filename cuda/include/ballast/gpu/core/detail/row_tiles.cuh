@@ -209,8 +209,25 @@ template <class Visit>
 [[nodiscard]] BALLAST_HD bool wide_row(Visit const& visitor, std::size_t row) {
   auto wide = true;
   if constexpr (requires { visitor.wide(row); }) wide = visitor.wide(row);
-  if constexpr (writes<Visit>) wide = wide && is_wide(visitor.target(row));
+  if constexpr (requires { visitor.target(row); }) wide = wide && is_wide(visitor.target(row));
   return wide;
+}
+// Writes what is kept of N neighbours.
+template <unsigned N, class Visit, class Output>
+BALLAST_HD void write_at(Visit const& visitor, row_place const& place, Output const* out) {
+  if constexpr (requires { visitor.template write<N>(place, out); })
+    visitor.template write<N>(place, out);
+  else
+    store<N>(visitor.target(place.row) + place.at, out);
+}
+
+// How many neighbours are read and written together.
+template <class Visit>
+[[nodiscard]] constexpr unsigned width_of() {
+  if constexpr (requires { Visit::together; })
+    return Visit::together;
+  else
+    return !writes<Visit> ? 1 : sizeof(typename output_of<Visit>::type) > 4 ? 2 : 4;
 }
 
 // A lane takes four places of a tile in a turn, N neighbours together; neighbouring lanes take the next ones.
@@ -225,29 +242,30 @@ BALLAST_HD void in_turn(F const& f) {
   f(3U);
 }
 
-// Does a turn of a lane: step(offset, input, output) for each place, and turned(k, offset) before place k if it is in another segment than
+// Does a turn of a lane: step(place, input, output) for each place, and turned(k, offset) before place k if it is in another segment than
 // the place before. If all four are in the segment of the cursor, they are read and written together, otherwise one after the other.
 template <unsigned N, class Bounds, class Visit, class Turned, class Step>
 BALLAST_HD void take_turn(row_tile<Bounds> const& tile, Visit const& visitor, unsigned turn, unsigned lane, bool wide, tile_cursor& at,
                           Turned const& turned, Step const& step) {
   using output = typename output_of<Visit>::type;
-  auto const offset_of = [&](unsigned k) { return ((turn * (turn_share / N) + k / N) * tile_lanes + lane) * N + k % N; };
-  auto const read = [&](unsigned offset) { return visitor.read({.row = tile.row, .at = tile.first + offset}); };
-  if (offset_of(turn_share - 1) < at.end) {
+  auto const distance = [](unsigned k) { return k / N * tile_lanes * N + k % N; };
+  auto const offset = (turn * (turn_share / N) * tile_lanes + lane) * N;
+  auto const first = tile.first + offset;
+  auto const place_of = [&](unsigned k) { return row_place{.row = tile.row, .at = first + distance(k)}; };
+  if (offset + distance(turn_share - 1) < at.end) {
     input_of<Visit> in[turn_share];
     output out[turn_share];
     auto together = false;
     if constexpr (requires { visitor.template read<N>(row_place{}, in); })
       if (together = N > 1 && wide; together)
-        for (unsigned k = 0; k < turn_share; k += N) visitor.template read<N>({.row = tile.row, .at = tile.first + offset_of(k)}, in + k);
-    if (!together) in_turn([&](unsigned k) { in[k] = read(offset_of(k)); });
-    in_turn([&](unsigned k) { step(offset_of(k), in[k], out[k]); });
+        for (unsigned k = 0; k < turn_share; k += N) visitor.template read<N>(place_of(k), in + k);
+    if (!together) in_turn([&](unsigned k) { in[k] = visitor.read(place_of(k)); });
+    in_turn([&](unsigned k) { step(first + distance(k), in[k], out[k]); });
     if constexpr (writes<Visit>) {
-      auto* const target = visitor.target(tile.row) + tile.first;
       if (N > 1 && wide)
-        for (unsigned k = 0; k < turn_share; k += N) store<N>(target + offset_of(k), out + k);
+        for (unsigned k = 0; k < turn_share; k += N) write_at<N>(visitor, place_of(k), out + k);
       else
-        in_turn([&](unsigned k) { target[offset_of(k)] = out[k]; });
+        in_turn([&](unsigned k) { write_at<1>(visitor, place_of(k), out + k); });
     }
     return;
   }
@@ -255,15 +273,15 @@ BALLAST_HD void take_turn(row_tile<Bounds> const& tile, Visit const& visitor, un
 #pragma unroll 1  // or four copies take twice the registers
 #endif
   for (unsigned k = 0; k < turn_share; ++k) {
-    auto const offset = offset_of(k);
-    if (offset >= at.end) {
-      if (offset >= tile.size) return;
-      tile.enter(at, offset);
-      turned(k, offset);
+    auto const own = offset + distance(k);
+    if (own >= at.end) {
+      if (own >= tile.size) return;
+      tile.enter(at, own);
+      turned(k, own);
     }
     output out;
-    step(offset, read(offset), out);
-    if constexpr (writes<Visit>) visitor.target(tile.row)[tile.first + offset] = out;
+    step(first + distance(k), visitor.read(place_of(k)), out);
+    if constexpr (writes<Visit>) write_at<1>(visitor, place_of(k), &out);
   }
 }
 
@@ -272,7 +290,7 @@ template <class Rows, class Visit, class Ends>
 struct visit_tile {
   static constexpr unsigned most_lanes = tile_lanes;
   using output = typename output_of<Visit>::type;
-  static constexpr unsigned width = !writes<Visit> ? 1 : sizeof(output) > 4 ? 2 : 4;
+  static constexpr unsigned width = width_of<Visit>();
   using storage = std::uint16_t[tile_size];
   Rows rows;
   std::size_t length;
@@ -290,8 +308,8 @@ struct visit_tile {
     for (unsigned turn = 0; turn < tile_share / turn_share; ++turn)
       take_turn<N>(
           tile, visitor, turn, lane, true, at, [&](unsigned, unsigned) { work = work_in(visitor, at.place); },
-          [&](unsigned offset, input_of<Visit> const& in, output& out) {
-            at.place.at = tile.first + offset;
+          [&](std::size_t place, input_of<Visit> const& in, output& out) {
+            at.place.at = place;
             work(at.place, in, out);
           });
   }
@@ -315,6 +333,7 @@ struct sum_tile {
   static constexpr unsigned chunks = tile_size / width;
   static constexpr unsigned bundle = 16;  // number of chunks whose sums one lane adds up: 64 summands of at most 2^55 fit in a word
   static constexpr unsigned bundles = chunks / bundle;
+  static_assert(bundles == 32);  // the lanes of a warp
   struct storage {
     two_words of_bundles[bundles];             // sum before a bundle
     std::int64_t of_chunks[chunks + bundles];  // sum up to and including a chunk, within its bundle; gaps avoid bank conflicts
@@ -355,8 +374,8 @@ struct sum_tile {
             work = work_in(term, at.place);
             if (k != 0) kept.in_chunk[offset] = sum;
           },
-          [&](unsigned offset, input_of<Term> const& in, output& out) {
-            at.place.at = tile.first + offset;
+          [&](std::size_t place, input_of<Term> const& in, output& out) {
+            at.place.at = place;
             sum += work(at.place, in, out);
           });
       kept.of_chunks[slot(turn * tile_lanes + lane)] = sum;
@@ -369,15 +388,20 @@ struct sum_tile {
     auto const tile = open_tile(block, rows, length, b, ends, kept.begins);
     auto const wide = wide_row(term, tile.row);
     block.each([&](unsigned lane) { add_up(tile, kept, wide, lane); });
-    block.each([&](unsigned lane) {
-      if (lane >= bundles) return;
-      for (auto i = lane * bundle + 1; i < (lane + 1) * bundle; ++i) kept.of_chunks[slot(i)] += kept.of_chunks[slot(i - 1)];
-    });
-    block.each([&](unsigned lane) {
-      if (lane >= bundles) return;
-      two_words sum;
-      for (unsigned g = 0; g < lane; ++g) sum.add(kept.of_chunks[slot((g + 1) * bundle - 1)]);
-      kept.of_bundles[lane] = sum;
+    block.first_warp([&](auto& warp) {
+      warp.each([&](unsigned lane) {
+        auto* const chunk = kept.of_chunks + slot(lane * bundle);
+        std::int64_t sum = 0;
+#if defined(__CUDA_ARCH__)
+#pragma unroll 4
+#endif
+        for (unsigned i = 0; i < bundle; ++i) chunk[i] = sum += chunk[i];
+      });
+      auto const whole = [&](unsigned lane) { return kept.of_chunks[slot((lane + 1) * bundle - 1)]; };
+      warp.sums_before([&](unsigned lane) { return whole(lane) >> 32; },
+                       [&](unsigned lane, std::int64_t sum) { kept.of_bundles[lane].high = sum; });
+      warp.sums_before([&](unsigned lane) { return whole(lane) & 0xffffffff; },
+                       [&](unsigned lane, std::int64_t sum) { kept.of_bundles[lane].low = sum; });
     });
     block.each([&](unsigned lane) {
       for (std::size_t i = lane; i <= tile.later() && tile.ends.first + i < tile.bounds.count; i += tile_lanes) {
