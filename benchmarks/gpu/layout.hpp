@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
+#include <cub/device/device_select.cuh>
 
 /// @file
 /// @brief Moves of tokens between stored samples and packed rows, from the mask of padded rows to indices, and lengths from offsets. They
@@ -51,8 +51,15 @@ struct stored_rows {
   [[nodiscard]] std::size_t places() const { return packs * row; }
   [[nodiscard]] std::size_t stored() const { return static_cast<std::size_t>(starts.back()); }
   [[nodiscard]] gpu::stored_packs<std::uint32_t, std::int32_t, std::int64_t> send(device_memory& memory) const {
-    return {.offsets = memory.send(offsets), .packs = packs, .members = memory.send(members), .placed = members.size(),
-            .cu = memory.send(cu), .starts = memory.send(starts), .samples = members.size(), .stored = stored(), .row = row};
+    return {.offsets = memory.send(offsets),
+            .packs = packs,
+            .members = memory.send(members),
+            .placed = members.size(),
+            .cu = memory.send(cu),
+            .starts = memory.send(starts),
+            .samples = members.size(),
+            .stored = stored(),
+            .row = row};
   }
   /// Calls body(first place, first stored token, tokens) for each sample.
   template <class Body>
@@ -209,10 +216,9 @@ inline void sequence_lengths(bench_state& state) {
   timed(state, static_cast<double>(n), 8.0 * static_cast<double>(n), [&](device_memory& memory) {
     std::vector<std::int32_t> offsets(n + 1);
     for (std::size_t i = 0; i <= n; ++i) offsets[i] = static_cast<std::int32_t>(100 * i);
-    return memory.graph_of([=, from = memory.send(offsets), to = memory.take<std::int32_t>(n), bad = memory.take<std::uint64_t>(1)](
-                               gpu::on_stream on, void* temp, std::size_t& bytes) {
-      return gpu::sequence_lengths(on, temp, bytes, from, n, to, bad);
-    });
+    return memory.graph_of(
+        [=, from = memory.send(offsets), to = memory.take<std::int32_t>(n), bad = memory.take<std::uint64_t>(1)](
+            gpu::on_stream on, void* temp, std::size_t& bytes) { return gpu::sequence_lengths(on, temp, bytes, from, n, to, bad); });
   });
 }
 

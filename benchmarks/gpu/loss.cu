@@ -25,12 +25,12 @@
 #include <span>
 #include <vector>
 
-#include <cub/device/device_segmented_reduce.cuh>
 #include <thrust/binary_search.h>
 #include <thrust/device_ptr.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/system/cuda/execution_policy.h>
 #include <thrust/transform_reduce.h>
+#include <cub/device/device_segmented_reduce.cuh>
 
 namespace {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that move between stored samples and packed rows are those of the host.
 #include "support/backends.hpp"
+#include "support/counted.hpp"
 #include "support/distributions.hpp"
 
 #include <ballast/core/random.hpp>
@@ -122,6 +123,31 @@ void test_wide(On on, Stored const& all, std::size_t width, std::string const& a
   shifted.insert(shifted.begin(), T{0});
   auto const beside = send(on, shifted);
   expect_equal(fetch(on, gpu::gather_rows(on, all.plan, beside.data() + 1, width, T{77})), wanted, "rows of shifted values" + at);
+}
+
+// Rows of a trainer's size take two nodes of a CUDA graph, and the way back four.
+void test_nodes() {
+  for (std::size_t const row : {8'192U, 32'768U, 131'072U}) {
+    auto const length = static_cast<std::int64_t>(row / 2);
+    std::vector<std::uint32_t> const members{1, 0};
+    std::vector<std::int64_t> const cu{0, length, 2 * length};
+    auto const values = numbered<std::int32_t>(row);
+    std::vector<std::int32_t> rows(row), back(row);
+    std::uint64_t bad = 0;
+    gpu::stored_packs<std::uint32_t, std::int64_t, std::int64_t> const plan{
+        .members = members.data(), .placed = 2, .cu = cu.data(), .starts = cu.data(), .samples = 2, .stored = row, .row = row};
+    auto const at = " at " + std::to_string(row);
+    expect(ballast_test::nodes_of([&](auto on, void* temp, std::size_t& bytes) {
+             return gpu::gather_rows(on, temp, bytes, plan, 1, gpu::row_column<std::int32_t>{values.data(), rows.data()}, &bad);
+           }) == 2,
+           "gather_rows" + at);
+    expect(rows[0] == static_cast<std::int32_t>(length) + 1, "rows" + at);
+    expect(ballast_test::nodes_of([&](auto on, void* temp, std::size_t& bytes) {
+             return gpu::scatter_rows(on, temp, bytes, plan, 1, rows.data(), back.data(), &bad);
+           }) == 4,
+           "scatter_rows" + at);
+    expect(back == values && bad == gpu::none_bad, "values" + at);
+  }
 }
 
 // All members in one row without offsets; a part of the samples in a store that begins and ends with tokens of none.
@@ -255,6 +281,7 @@ int main(int argc, char** argv) {
                  test_wide<std::uint16_t>(on, padded, 16, at);
                }
              test_shapes(on);
+             test_nodes();
            }},
       part{"large",
            [](auto on) {

@@ -13,6 +13,7 @@
 #include <ballast/layout/concepts.hpp>
 #include <ballast/layout/gather_rows.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -63,36 +64,34 @@ struct row_ids {
 
 namespace detail {
 
-// Checks a plan, and queues move(sequences) behind the checks.
-template <class On, class Plan, class Move>
-[[nodiscard]] typename On::error_type move_rows(On on, void* temp, std::size_t& bytes, Plan const& plan, std::uint64_t units, bool once,
-                                                std::uint64_t* first_bad, Move const& move) {
+// Checks a plan, and queues a pass over its rows behind the checks: visitor(where sequences are stored, units of a row).
+template <class On, class Index, class Offset, class Start, class Visitor>
+[[nodiscard]] typename On::error_type move_rows(On on, void* temp, std::size_t& bytes, stored_packs<Index, Offset, Start> const& plan,
+                                                std::uint64_t units, bool once, std::uint64_t* first_bad, Visitor const& visitor) {
   using error_type = typename On::error_type;
+  using rows = unit_rows<Offset>;
+  using plan_type = stored_packs<Index, Offset, Start>;
   if (plan.offsets == nullptr && plan.packs != 1) return On::invalid_value;
-  auto const all = plan.placed + plan.packs;
+  auto const all = plan.placed + plan.packs, length = plan.row * static_cast<std::size_t>(units), tiles = tile_words(plan.packs, length);
   workspace cut(temp);
   auto* const sequences = cut.take<stored_sequence>(all);
+  auto* const starts = cut.take<std::uint64_t>(tiles);
   auto* const held = cut.take<std::uint64_t>(once ? all : 0);
   auto* const holders = cut.take<std::uint64_t>(once ? plan.samples : 0);
   if (auto const room = cut.finish<On>(bytes); room.ends) return room.error;
   entry_bounds const entries{plan.offsets, plan.packs, plan.placed};
-  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
-  auto const checks = plan.packs < plan.samples ? plan.samples : plan.packs;
-  if (auto const error = on.for_each(checks + 1, check_stored<Plan>{{entries, all, first_bad}, plan}); error != error_type{}) return error;
+  rows const unchecked{{plan.cu, entries}, units};
+  open_stored<plan_type, rows> const open{
+      {{entries, all, first_bad}, plan},    entries, units, sequences, once ? held : nullptr, holders, tiles,
+      find_tiles(unchecked, length, starts)};
   if (once)
     if (auto const error = on.fill(holders, 0xff, plan.samples * sizeof(std::uint64_t)); error != error_type{}) return error;
-  find_stored<Plan> const find{plan, units, sequences, once ? held : nullptr, holders, first_bad};
-  if (auto const error = visit_rows(on, same_bounds<entry_bounds>{entries}, 1, all, find); error != error_type{}) return error;
+  auto const checks = (std::max)({plan.samples + 1, all + 1, tiles});
+  if (auto const error = check_each(on, checks, first_bad, open); error != error_type{}) return error;
   if (once)
     if (auto const error = on.for_each(all, check_once{held, holders, first_bad}); error != error_type{}) return error;
-  return move(stored_at{entries, sequences});
-}
-
-// The rows of a plan, once it is checked.
-template <class Index, class Offset, class Start>
-[[nodiscard]] checked_rows<Offset> rows_of(stored_packs<Index, Offset, Start> const& plan, std::uint64_t units,
-                                           std::uint64_t const* first_bad) {
-  return {{plan.cu, {plan.offsets, plan.packs, plan.placed}}, units, first_bad};
+  rows const checked{{plan.cu, entries}, units, first_bad};
+  return visit_rows(on, checked, plan.packs, length, starts, visitor(stored_at{entries, sequences}, length));
 }
 
 // If `bad` has an index, throws with the message of the host for this plan.
@@ -135,11 +134,9 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, t
 [[nodiscard]] typename On::error_type gather_rows(On on, void* temp, std::size_t& bytes, stored_packs<Index, Offset, Start> const& plan,
                                                   row_ids<Id> const& ids, std::uint64_t* first_bad, row_column<T> const&... values) {
   if (plan.row > detail::largest<Id>) return On::invalid_value;
-  return detail::move_rows(on, temp, bytes, plan, 1, false, first_bad, [&](detail::stored_at const& find) {
+  return detail::move_rows(on, temp, bytes, plan, 1, false, first_bad, [&](detail::stored_at const& find, std::size_t length) {
     auto const columns = detail::columns_of(values...);
-    return visit_rows(
-        on, detail::rows_of(plan, 1, first_bad), plan.packs, plan.row,
-        detail::gather_place<Id, std::remove_const_t<decltype(columns)>>{find, plan.row, ids.position_ids, ids.segment_ids, columns});
+    return detail::gather_place<Id, std::remove_const_t<decltype(columns)>>{find, length, ids.position_ids, ids.segment_ids, columns};
   });
 }
 
@@ -185,11 +182,8 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, c
     using unit = std::remove_cvref_t<decltype(padding)>;
     auto const columns =
         detail::columns_of(row_column<unit>{reinterpret_cast<unit const*>(values.from), reinterpret_cast<unit*>(values.to), padding});
-    auto const length = plan.row * units;
-    return detail::move_rows(on, temp, bytes, plan, units, false, first_bad, [&](detail::stored_at const& find) {
-      return visit_rows(
-          on, detail::rows_of(plan, units, first_bad), plan.packs, length,
-          detail::gather_place<std::int32_t, std::remove_const_t<decltype(columns)>>{find, length, nullptr, nullptr, columns});
+    return detail::move_rows(on, temp, bytes, plan, units, false, first_bad, [&](detail::stored_at const& find, std::size_t length) {
+      return detail::gather_place<std::int32_t, std::remove_const_t<decltype(columns)>>{find, length, nullptr, nullptr, columns};
     });
   });
 }
@@ -240,10 +234,8 @@ template <class On, index_type Index, token_offset Offset, token_offset Start, c
   if (width == 0) return On::invalid_value;
   return detail::with_unit(width, rows, out, T{}, [&](auto const& any, std::size_t units) {
     using unit = std::remove_cvref_t<decltype(any)>;
-    auto const length = plan.row * units;
-    return detail::move_rows(on, temp, bytes, plan, units, true, first_bad, [&](detail::stored_at const& find) {
-      return visit_rows(on, detail::rows_of(plan, units, first_bad), plan.packs, length,
-                        detail::scatter_place<unit>{find, length, reinterpret_cast<unit const*>(rows), reinterpret_cast<unit*>(out)});
+    return detail::move_rows(on, temp, bytes, plan, units, true, first_bad, [&](detail::stored_at const& find, std::size_t length) {
+      return detail::scatter_place<unit>{find, length, reinterpret_cast<unit const*>(rows), reinterpret_cast<unit*>(out)};
     });
   });
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/wide.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 // The passes of gather_rows.cuh.
 
@@ -49,25 +51,52 @@ struct check_stored {
   }
 };
 
-// Visits the entries of cu_seqlens: checks each, and finds where its sequence is stored. With `held` and `holders`, for each sample also
-// the first entry that has it, and for each entry its sample.
-template <class Plan>
-struct find_stored {
-  Plan plan;
+// The rows of a plan in units. A bad plan has rows without segments, so nothing is read from the store or written to it.
+template <class Offset>
+struct unit_bounds {
+  Offset const* cu;
+  std::size_t count;
+  std::uint64_t units;
+  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(cu[i]) * units; }
+};
+template <class Offset>
+struct unit_rows {
+  pack_rows<Offset> rows;
+  std::uint64_t units;
+  std::uint64_t const* first_bad = nullptr;  // null before it is known
+  BALLAST_HD unit_bounds<Offset> operator()(std::size_t p) const {
+    auto const row = rows(p);
+    return {row.offsets, first_bad == nullptr || *first_bad == none_bad ? row.count : 0, units};
+  }
+};
+
+// What comes before the pass over rows: the checks, where the sequence of each entry of cu_seqlens is stored, and the first sequence of
+// each tile. With `held` and `holders`, for each sample also the first entry that has it, and for each entry its sample.
+template <class Plan, class Rows>
+struct open_stored {
+  check_stored<Plan> check;
+  entry_bounds entries;
   std::uint64_t units;
   stored_sequence* sequences;
   std::uint64_t* held;
   std::uint64_t* holders;
-  std::uint64_t* first_bad;
-  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    auto const at = place.at;
-    auto const begins = at == place.begin;
+  std::size_t tiles;
+  find_tile<Rows> find;
+  BALLAST_HD void operator()(std::size_t i) const {
+    check(i);
+    if (i < tiles) find(i);
+    if (i < entries.members + entries.count && entries.count != 0) find_stored(i, segment_at(entries, 0, entries.count - 1, i));
+  }
+
+ private:
+  BALLAST_HD void find_stored(std::size_t at, std::size_t pack) const {
+    auto const& plan = check.plan;
+    auto const begins = at == 0 || at == entries(pack);
     auto const* const cu = plan.cu;
     auto good = begins ? cu[at] == 0 : cu[at - 1] <= cu[at];
-    if (at + 1 == place.end && static_cast<std::uint64_t>(cu[at]) > plan.row) good = false;
-    auto const member = std::uint64_t{at} - place.segment - 1;  // if the offsets are not valid, it may be any number
-    auto const in_pack = place.inside && !begins && member < plan.placed;
+    if (at + 1 == entries(pack + 1) && static_cast<std::uint64_t>(cu[at]) > plan.row) good = false;
+    auto const member = std::uint64_t{at} - pack - 1;  // if the offsets are not valid, it may be any number
+    auto const in_pack = !begins && member < plan.placed;
     std::uint64_t sample = none_bad;
     stored_sequence found;
     if (in_pack) sample = plan.members[member];
@@ -78,7 +107,7 @@ struct find_stored {
     } else if (in_pack) {
       good = false;
     }
-    if (!good) atomic_min(*first_bad, at);
+    if (!good) atomic_min(*check.packs.first_bad, at);
     sequences[at] = found;
     if (held == nullptr) return;
     held[at] = sample < plan.samples ? sample : none_bad;
@@ -96,49 +125,49 @@ struct check_once {
   }
 };
 
-// The rows of a plan in units. A bad plan has rows without segments, so nothing is read from the store or written to it.
-template <class Offset>
-struct unit_bounds {
-  Offset const* cu;
-  std::size_t count;
-  std::uint64_t units;
-  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(cu[i]) * units; }
-};
-template <class Offset>
-struct checked_rows {
-  pack_rows<Offset> rows;
-  std::uint64_t units;
-  std::uint64_t const* first_bad;
-  BALLAST_HD unit_bounds<Offset> operator()(std::size_t p) const {
-    auto const row = rows(p);
-    return {row.offsets, *first_bad == none_bad ? row.count : 0, units};
-  }
-};
-
-// Where the unit at a place is stored; `none_bad` if it is padding.
+// Where the sequence of a place is stored: unit `place + shift` before `end`, if that is not padding.
 struct stored_at {
   entry_bounds entries;
   stored_sequence const* sequences;
-  [[nodiscard]] BALLAST_HD std::uint64_t operator()(row_place const& place) const {
-    if (!place.inside) return none_bad;
-    auto const sequence = sequences[entries(place.row) + place.segment + 1];
-    auto const at = place.at + sequence.shift;
-    return at < sequence.end ? at : none_bad;
+  [[nodiscard]] BALLAST_HD stored_sequence operator()(row_place const& place) const {
+    return place.inside ? sequences[entries(place.row) + place.segment + 1] : stored_sequence{};
   }
 };
 
-// The columns that are written in one pass.
+// The columns that are written in one pass, and the values of a place.
 template <class... Column>
 struct columns {
-  BALLAST_HD void gather(std::size_t, std::uint64_t) const {}
+  static constexpr unsigned together = 4;
+  struct values {};
+  BALLAST_HD void read(bool, std::uint64_t, values&) const {}
+  [[nodiscard]] BALLAST_HD bool wide(std::size_t) const { return true; }
+  template <unsigned N, class Get>
+  BALLAST_HD void write(std::size_t, Get const&) const {}
 };
 template <class Column, class... Others>
 struct columns<Column, Others...> {
+  using value = std::remove_cvref_t<decltype(std::declval<Column>().padding)>;
+  using rest = columns<Others...>;
+  static constexpr unsigned own = sizeof(value) > 8 || (sizeof(value) & (sizeof(value) - 1)) != 0 ? 1 : sizeof(value) > 4 ? 2 : 4;
+  static constexpr unsigned together = own < rest::together ? own : rest::together;  // neighbours that are written at once
+  struct values {
+    value first;
+    typename rest::values others;
+  };
   Column first;
-  columns<Others...> others;
-  BALLAST_HD void gather(std::size_t to, std::uint64_t from) const {
-    first.to[to] = from == none_bad ? first.padding : first.from[from];
-    others.gather(to, from);
+  rest others;
+  BALLAST_HD void read(bool held, std::uint64_t from, values& out) const {
+    out.first = held ? first.from[from] : first.padding;
+    others.read(held, from, out.others);
+  }
+  [[nodiscard]] BALLAST_HD bool wide(std::size_t to) const { return is_wide(first.to + to) && others.wide(to); }
+  // Writes N neighbours from a place on; get(k) are the values of one.
+  template <unsigned N, class Get>
+  BALLAST_HD void write(std::size_t to, Get const& get) const {
+    value all[N];
+    for (unsigned k = 0; k < N; ++k) all[k] = get(k).first;
+    store<N>(first.to + to, all);
+    others.template write<N>(to, [&](unsigned k) -> typename rest::values const& { return get(k).others; });
   }
 };
 [[nodiscard]] inline columns<> columns_of() { return {}; }
@@ -149,31 +178,62 @@ template <class Column, class... Others>
 
 template <class Id, class Columns>
 struct gather_place {
+  struct output {
+    Id position, segment;
+    typename Columns::values values;
+  };
+  struct in_segment {
+    Columns columns;
+    stored_sequence stored;
+    BALLAST_HD void operator()(row_place const& place, no_input, output& out) const {
+      auto const from = place.at + stored.shift;
+      auto const held = from < stored.end;
+      columns.read(held, from, out.values);
+      out.position = place.inside ? static_cast<Id>(place.at - place.begin) : Id{0};
+      out.segment = held ? static_cast<Id>(place.segment + 1) : Id{0};
+    }
+  };
+  static constexpr unsigned together = Columns::together < 4 || sizeof(Id) <= 4 ? Columns::together : 2;
   stored_at find;
   std::size_t length;
   Id* position_ids;
   Id* segment_ids;
   Columns columns;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    auto const from = find(place);
+  [[nodiscard]] BALLAST_HD in_segment in(row_place const& segment) const { return {columns, find(segment)}; }
+  [[nodiscard]] BALLAST_HD bool wide(std::size_t row) const {
+    auto const to = row * length;
+    auto const aligned = [&](Id const* ids) { return ids == nullptr || is_wide(ids + to); };
+    return columns.wide(to) && aligned(position_ids) && aligned(segment_ids);
+  }
+  template <unsigned N>
+  BALLAST_HD void write(row_place const& place, output const* out) const {
     auto const to = place.row * length + place.at;
-    columns.gather(to, from);
-    if (position_ids != nullptr) position_ids[to] = place.inside ? static_cast<Id>(place.at - place.begin) : Id{0};
-    if (segment_ids != nullptr) segment_ids[to] = from == none_bad ? Id{0} : static_cast<Id>(place.segment + 1);
+    columns.template write<N>(to, [&](unsigned k) -> typename Columns::values const& { return out[k].values; });
+    Id ids[N];
+    for (unsigned k = 0; k < N; ++k) ids[k] = out[k].position;
+    if (position_ids != nullptr) store<N>(position_ids + to, ids);
+    for (unsigned k = 0; k < N; ++k) ids[k] = out[k].segment;
+    if (segment_ids != nullptr) store<N>(segment_ids + to, ids);
   }
 };
 
 template <class Unit>
 struct scatter_place {
+  struct in_segment {
+    Unit const* from;  // of the row
+    Unit* to;
+    stored_sequence stored;
+    BALLAST_HD void operator()(row_place const& place, no_input, no_output&) const {
+      if (auto const at = place.at + stored.shift; at < stored.end) to[at] = from[place.at];
+    }
+  };
   stored_at find;
   std::size_t length;
   Unit const* from;
   Unit* to;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    if (auto const at = find(place); at != none_bad) to[at] = from[place.row * length + place.at];
-  }
+  [[nodiscard]] BALLAST_HD in_segment in(row_place const& segment) const { return {from + segment.row * length, to, find(segment)}; }
 };
 
 }  // namespace ballast::inline v0_2::gpu::detail
