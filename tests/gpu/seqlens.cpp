@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cumulative lengths from masks, lengths from offsets, and the cumulative lengths of context-parallel ranks are those of the host.
 #include "support/backends.hpp"
+#include "support/counted.hpp"
 #include "support/distributions.hpp"
 
 #include <ballast/core/random.hpp>
@@ -50,6 +51,26 @@ void test_mask(On on, std::size_t rows, std::size_t width) {
     return gpu::unpad_rows(on, temp, bytes, sent.data(), rows, width, static_cast<Index*>(nullptr), cu.data(), longest.data());
   });
   expect_equal(fetch(on, cu), wanted.cu_seqlens, "cu_seqlens alone" + at);
+}
+
+// Rows of a trainer's size take few nodes of a CUDA graph.
+void test_nodes() {
+  for (std::size_t const tokens : {8'192U, 32'768U, 131'072U}) {
+    std::vector<std::int64_t> const mask(tokens, 1);
+    std::vector<std::int64_t> indices(tokens);
+    std::vector<std::int32_t> cu(9), lengths(8);
+    std::uint64_t bad = 0;
+    auto const at = " of " + std::to_string(tokens) + " tokens";
+    expect(ballast_test::nodes_of([&](auto on, void* temp, std::size_t& bytes) {
+             return gpu::unpad_rows(on, temp, bytes, mask.data(), 8, tokens / 8, indices.data(), cu.data(), lengths.data());
+           }) == 3,
+           "unpad_rows" + at);
+    expect(ballast_test::nodes_of([&](auto on, void* temp, std::size_t& bytes) {
+             return gpu::sequence_lengths(on, temp, bytes, cu.data(), 8, lengths.data(), &bad);
+           }) == 1,
+           "sequence_lengths" + at);
+    expect(bad == gpu::none_bad && lengths[7] == static_cast<std::int32_t>(tokens / 8), "lengths" + at);
+  }
 }
 
 template <class On>
@@ -154,6 +175,7 @@ int main(int argc, char** argv) {
                                                  test_mask<std::int64_t, std::int64_t, std::int32_t>(on, rows, width);
                                                }
                                              test_bad_masks(on);
+                                             test_nodes();
                                            }},
                                       part{"large", [](auto on) { test_mask<std::uint8_t, std::int32_t, std::int64_t>(on, 1000, 1000); }},
                                       part{"context",

@@ -143,8 +143,7 @@ template <class On, token_offset Offset, token_offset T>
                                                        T* out, std::uint64_t* first_bad) {
   using error_type = typename On::error_type;
   if (temp == nullptr) return bytes = 1, error_type{};
-  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
-  return on.for_each(sequences, detail::write_length<Offset, T>{offsets, out, first_bad});
+  return check_each(on, sequences, first_bad, detail::write_length<Offset, T>{offsets, out, first_bad});
 }
 
 /// @brief Returns the lengths, as the overload with `temp` writes them; allocates and waits.

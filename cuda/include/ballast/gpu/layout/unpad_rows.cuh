@@ -6,6 +6,7 @@
 #include <ballast/gpu/core/mapped.cuh>
 #include <ballast/gpu/core/reduce.cuh>
 #include <ballast/gpu/core/scan.cuh>
+#include <ballast/gpu/core/wide.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/cu_entries.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
@@ -25,23 +26,33 @@ namespace ballast::inline v0_2::gpu {
 namespace detail {
 
 inline constexpr unsigned mask_lanes = 256, mask_share = 8, mask_tile = mask_lanes * mask_share;
+inline constexpr std::size_t few_masks = mask_lanes;  // that many tiles need no scan: each reads how many tokens are in the others
 
 // A tile of a mask; each lane has consecutive places of it.
 template <class Mask>
 struct mask_part {
   Mask const* mask;
   std::size_t places;
-  [[nodiscard]] BALLAST_HD std::size_t begin(std::size_t tile, unsigned lane) const {
-    auto const at = tile * mask_tile + lane * mask_share;
-    return at < places ? at : places;
-  }
-  [[nodiscard]] BALLAST_HD std::uint64_t tokens(std::size_t tile, unsigned lane) const {
-    std::uint64_t found = 0;
-    auto const first = begin(tile, lane), end = places - first < mask_share ? places : first + mask_share;
-    for (auto i = first; i < end; ++i) found += mask[i] != 0 ? 1U : 0U;
+  // A bit for each place of a lane that has a token.
+  [[nodiscard]] BALLAST_HD unsigned present(std::size_t tile, unsigned lane) const {
+    auto const first = tile * mask_tile + lane * mask_share;
+    unsigned found = 0;
+    if (first + mask_share <= places && is_wide(mask)) {
+      Mask read[mask_share];
+      load<mask_share>(mask + first, read);
+      for (unsigned k = 0; k < mask_share; ++k) found |= (read[k] != 0 ? 1U : 0U) << k;
+    } else {
+      for (unsigned k = 0; k < mask_share && first + k < places; ++k) found |= (mask[first + k] != 0 ? 1U : 0U) << k;
+    }
     return found;
   }
 };
+// Number of bits of a lane.
+[[nodiscard]] BALLAST_HD inline unsigned count_bits(unsigned bits) {
+  bits -= bits >> 1 & 0x55U;
+  bits = (bits & 0x33U) + (bits >> 2 & 0x33U);
+  return (bits + (bits >> 4)) & 0xfU;
+}
 
 // The block that counts the tokens of a tile.
 template <class Mask>
@@ -51,7 +62,7 @@ struct count_mask {
   std::uint32_t* counts;
   template <class Block>
   BALLAST_HD void operator()(Block& block, std::size_t tile) const {
-    auto const all = block.total([&](unsigned lane) { return part.tokens(tile, lane); });
+    auto const all = block.total([&](unsigned lane) { return std::uint64_t{count_bits(part.present(tile, lane))}; });
     block.each([&](unsigned lane) {
       if (lane == 0) counts[tile] = static_cast<std::uint32_t>(all);
     });
@@ -63,47 +74,73 @@ struct mask_counts {
   BALLAST_HD std::uint64_t operator()(std::size_t tile) const { return tile < tiles ? counts[tile] : 0; }
 };
 
-// The block that writes the indices of a tile, and the entries of the rows that begin in it.
+// The block that writes the indices of a tile, and the entries of the rows that begin in it. Indices are put in order in shared memory, so
+// that neighbouring lanes write neighbours.
 template <class Mask, class T, class Index>
 struct place_mask {
-  static constexpr unsigned most_lanes = mask_lanes;
-  static constexpr unsigned bundle = 16;  // number of lanes whose counts one lane adds up
+  static constexpr unsigned most_lanes = mask_lanes, bundle = mask_lanes / 32;  // lanes whose counts a lane of a warp adds up
+  struct storage {
+    std::size_t first_row, end_row;    // rows that begin in the tile
+    std::uint32_t all, of_bundle[32];  // tokens of the tile, and before each bundle
+    std::uint16_t before[mask_lanes];  // tokens of the bundle before each lane
+    std::uint8_t present[mask_lanes];  // which places of a lane have one
+    std::uint16_t tokens[mask_tile];   // their places in the tile
+    [[nodiscard]] BALLAST_HD std::uint32_t rank(unsigned place) const {
+      auto const lane = place / mask_share;
+      return of_bundle[lane / bundle] + before[lane] + count_bits(present[lane] & ((1U << place % mask_share) - 1));
+    }
+  };
   mask_part<Mask> part;
   std::size_t width;
-  std::uint64_t const* before;  // tokens before each tile, and of all
+  std::uint32_t const* counts;  // of each tile
+  std::uint64_t const* sums;    // tokens before each tile; null if tiles are few, and counted here
   Index* indices;
   T* cu;
+  [[nodiscard]] BALLAST_HD std::size_t row_from(std::size_t place) const {  // the first that begins there or later
+    auto const at = (place < part.places ? place : part.places) + width - 1;
+    return (at | width) >> 32 == 0 ? static_cast<std::uint32_t>(at) / static_cast<std::uint32_t>(width) : at / width;
+  }
   template <class Block>
   BALLAST_HD void operator()(Block& block, std::size_t tile) const {
-    auto* const count = block.template shared<std::uint32_t>();
-    auto* const of_bundle = count + mask_lanes;
-    block.each([&](unsigned lane) { count[lane] = static_cast<std::uint32_t>(part.tokens(tile, lane)); });
-    block.each([&](unsigned lane) {
-      if (lane >= mask_lanes / bundle) return;
-      std::uint32_t sum = 0;
-      for (auto i = lane * bundle; i < (lane + 1) * bundle; ++i) {
-        auto const own = count[i];
-        count[i] = sum;
-        sum += own;
-      }
-      of_bundle[lane] = sum;
+    auto& kept = *block.template shared<storage>();
+    auto const begin = tile * mask_tile;
+    auto const earlier = sums != nullptr ? sums[tile] : block.total([&](unsigned lane) {
+      std::uint64_t sum = 0;
+      for (std::size_t i = lane; i < tile; i += mask_lanes) sum += counts[i];
+      return sum;
     });
     block.each([&](unsigned lane) {
-      auto const first = part.begin(tile, lane), end = part.begin(tile, lane + 1);
-      auto rank = before[tile] + count[lane];
-      for (unsigned i = 0; i < lane / bundle; ++i) rank += of_bundle[i];
-      if (lane == 0 && (tile + 1) * mask_tile >= part.places) cu[part.places / width] = static_cast<T>(before[tile + 1]);
-      auto row = divide_up(first, width);  // the next that begins
-      auto begin = row * width;
-      for (auto i = first; i < end; ++i) {
-        if (i == begin) {
-          cu[row++] = static_cast<T>(rank);
-          begin += width;
+      kept.present[lane] = static_cast<std::uint8_t>(part.present(tile, lane));
+      if (lane == 0) kept.first_row = row_from(begin);
+      if (lane == 32) kept.end_row = row_from(begin + mask_tile);
+    });
+    block.first_warp([&](auto& warp) {
+      auto const of_bundle = [&](unsigned lane) {
+        std::uint32_t sum = 0;
+        for (unsigned i = 0; i < bundle; ++i) sum += count_bits(kept.present[lane * bundle + i]);
+        return sum;
+      };
+      warp.sums_before(of_bundle, [&](unsigned lane, std::uint32_t sum) {
+        kept.of_bundle[lane] = sum;
+        if (lane == 31) kept.all = sum + of_bundle(lane);
+        std::uint32_t own = 0;
+        for (unsigned i = 0; i < bundle; ++i) {
+          kept.before[lane * bundle + i] = static_cast<std::uint16_t>(own);
+          own += count_bits(kept.present[lane * bundle + i]);
         }
-        if (part.mask[i] == 0) continue;
-        if (indices != nullptr) indices[rank] = static_cast<Index>(i);
-        ++rank;
-      }
+      });
+    });
+    block.each([&](unsigned lane) {
+      auto rank = kept.rank(lane * mask_share);
+      for (unsigned k = 0; k < mask_share; ++k)
+        if ((kept.present[lane] >> k & 1U) != 0) kept.tokens[rank++] = static_cast<std::uint16_t>(lane * mask_share + k);
+      for (auto row = kept.first_row + lane; row < kept.end_row; row += mask_lanes)
+        cu[row] = static_cast<T>(earlier + kept.rank(static_cast<unsigned>(row * width - begin)));
+      if (lane == 0 && begin + mask_tile >= part.places) cu[kept.end_row] = static_cast<T>(earlier + kept.all);
+    });
+    if (indices == nullptr) return;
+    block.each([&](unsigned lane) {
+      for (auto i = lane; i < kept.all; i += mask_lanes) indices[earlier + i] = static_cast<Index>(begin + kept.tokens[i]);
     });
   }
 };
@@ -153,11 +190,11 @@ template <class On, std::integral Mask, token_offset Index, token_offset T>
   if (room.ends) return room.error;
   if (auto const error = on.blocks(tiles, detail::mask_lanes, 0, detail::count_mask<Mask>{part, counts}); error != error_type{})
     return error;
-  if (auto const error = scan(room.memory, room.bytes); error != error_type{}) return error;
+  auto const few = tiles <= detail::few_masks;
+  if (auto const error = few ? error_type{} : scan(room.memory, room.bytes); error != error_type{}) return error;
   using place = detail::place_mask<Mask, T, Index>;
-  auto const shared = (detail::mask_lanes + detail::mask_lanes / place::bundle) * sizeof(std::uint32_t);
-  if (auto const error = on.blocks(tiles, detail::mask_lanes, shared, place{part, width, before, indices, cu}); error != error_type{})
-    return error;
+  place const work{part, width, counts, few ? nullptr : before, indices, cu};
+  if (auto const error = on.blocks(tiles, detail::mask_lanes, sizeof(typename place::storage), work); error != error_type{}) return error;
   return reduce(room.memory, room.bytes);
 }
 

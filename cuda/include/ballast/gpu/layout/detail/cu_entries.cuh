@@ -78,8 +78,7 @@ template <class Sum, class On, class Member, class Write>
   auto const scan = [&](void* room, std::size_t& need) { return on.exclusive_sum(room, need, mapped(member), sums, count, Sum{}); };
   auto room = cut.finish<On>(bytes, scan);
   if (room.ends) return room.error;
-  auto error = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
-  if (error == error_type{}) error = on.for_each(bounds.count + 1, check_packs{bounds, bounds.members, first_bad});
+  auto error = check_each(on, bounds.count + 1, first_bad, check_packs{bounds, bounds.members, first_bad});
   if (error == error_type{}) error = scan(room.memory, room.bytes);
   if (error != error_type{}) return error;
   return visit_rows(on, same_bounds<entry_bounds>{bounds}, 1, bounds.members + bounds.count,
