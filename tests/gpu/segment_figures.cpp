@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of the values of sequences are those of the host, to the bit.
 #include "support/backends.hpp"
+#include "support/counted.hpp"
 
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/loss/segment_figures.cuh>
@@ -81,6 +82,23 @@ void test_row(On on, std::size_t row, std::uint64_t longest, bool odd) {
   }
 }
 
+// Rows of a trainer's size take three nodes of a CUDA graph; values need not be aligned.
+void test_nodes() {
+  for (std::size_t const row : {8'192U, 32'768U, 131'072U})
+    for (std::size_t const begin : {0U, 1U}) {
+      std::vector<float> const values(row + begin, 0.5F);
+      std::vector<std::int32_t> const cu{0, 5, static_cast<std::int32_t>(row)};
+      double mean[2] = {};
+      std::uint64_t bad = 0;
+      expect(ballast_test::nodes_of([&](auto on, void* temp, std::size_t& bytes) {
+               return gpu::segment_figures(on, temp, bytes, values.data() + begin, row, cu.data(), 2,
+                                           gpu::segment_arrays<float>{.mean = mean}, &bad);
+             }) == 3,
+             "nodes at " + std::to_string(row));
+      expect(bad == gpu::none_bad && mean[0] == 0.5 && mean[1] == 0.5, "means at " + std::to_string(row));
+    }
+}
+
 template <class On>
 void test_bad_data(On on) {
   ballast::splitmix64 draw(42);
@@ -130,6 +148,7 @@ int main(int argc, char** argv) {
                                                  test_row<std::uint8_t, std::int64_t>(on, row, longest, false);
                                                }
                                            }},
+                                      part{"nodes", [](auto) { test_nodes(); }},
                                       part{"large", [](auto on) { test_row<float, std::int32_t>(on, 1'000'000, 700, true); }},
                                       part{"bad_data", [](auto on) { test_bad_data(on); }});
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/math.hpp>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/loss/detail/figure_tile.cuh>
 #include <ballast/loss/segment_figures.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -55,12 +56,14 @@ template <class On, segment_value Value, integer Offset>
   using tile = detail::figure_tile<Value, Offset>;
   workspace cut(temp);
   auto* const words = cut.take<detail::figure_words>(sequences);
+  auto const tiles = tile_words(1, row);
+  auto* const starts = cut.take<std::uint64_t>(tiles);
   if (auto const room = cut.finish<On>(bytes); room.ends) return room.error;
-  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
-  auto const open = detail::open_figures<Offset>{{cu, sequences, row, first_bad}, words};
-  if (auto const error = on.for_each(sequences + 1, open); error != error_type{}) return error;
-  auto const error = on.blocks(divide_up(row, std::size_t{tile::size}), tile::most_lanes, sizeof(typename tile::storage),
-                               tile{values, row, cu, sequences, words});
+  auto const find = find_tiles(same_bounds<offset_bounds<Offset>>{{cu, sequences}}, row, starts);
+  detail::open_figures<Offset> const open{{cu, sequences, row, first_bad}, words, tiles, find};
+  if (auto const error = check_each(on, (std::max)(sequences + 1, tiles), first_bad, open); error != error_type{}) return error;
+  auto const error =
+      on.blocks(detail::tiles_in(row), tile::most_lanes, sizeof(typename tile::storage), tile{values, row, cu, sequences, starts, words});
   if (error != error_type{}) return error;
   return on.for_each(sequences, detail::close_figures<Value, Offset, segment_arrays<Value>>{cu, words, out});
 }
