@@ -3,7 +3,8 @@
 
 A row is a kernel: its instructions, all branches together, its registers, the bytes of its stack, where spilled registers go, and how many of
 its atomics are loops of compare-and-swap. For a kernel with a loop over 16-byte accesses to global memory, the passes over rows, the last
-column is the least number of instructions that a lane executes on its way through that loop twice: 8 tokens, all of one sequence.
+column is the least number of instructions that a lane executes on its way through that loop twice: 8 tokens, all of one sequence. Where
+there is no such access, it is the longest of the ways twice through a loop that writes to global memory.
 """
 
 import re
@@ -43,14 +44,19 @@ def least_steps(code, start):
     return found
 
 
-def path_of_8(code):
-    paths = []
+def paths_of_8(code, access):
+    """The ways twice through loops with such an access to global memory."""
+    paths, before = [], least_steps(code, min(code))
     for at, text in code.items():
-        if re.search(r"(LDG|STG)\S*[.]128", text):
-            before, after = least_steps(code, min(code)), least_steps(code, at)
+        if re.search(access, text):
+            after = least_steps(code, at)
             if at in before and at in after and -1 in after:
                 paths.append(before[at] + after[at] + after[-1])
-    return min(paths, default=None)
+    return paths
+
+
+def path_of_8(code):
+    return min(paths_of_8(code, r"(LDG|STG)\S*[.]128"), default=None) or max(paths_of_8(code, r"STG"), default=None)
 
 
 def kernels(program):
