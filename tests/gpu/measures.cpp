@@ -91,6 +91,8 @@ std::vector<problem> problems() {
     add("wide keys", draw(2, n, 4, 60'000, 30'000), {.capacity = {30'000, 30'000, 30'000, 60'000}}, {fit});
     add("all", draw(0, n / 8, 2, 500, 9), {.capacity = {24, 500}}, ballast::portfolio_options{}.members);
   }
+  add("keys of 16 bits", draw(0, 500, 2, 256, 254), {.capacity = {254, 256}}, {fit});
+  add("keys of 17 bits", draw(0, 500, 2, 255, 255), {.capacity = {255, 255}}, {fit});
   add("equal", {std::vector<std::int64_t>(4097, 3), std::vector<std::int64_t>(4097, 40)}, {.capacity = {10, 100}}, {fit, completion});
   columns distinct(2);
   for (std::int64_t i = 0; i < 700; ++i) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 // Sorts samples of several measures into classes: one stable sort by a key of all measures, and a scan that numbers the classes.
 
@@ -46,7 +47,8 @@ struct write_class_keys {
   std::uint64_t* words;
   BALLAST_HD void operator()(std::size_t i) const {
     constexpr auto most = ~std::uint64_t{0} >> 1;
-    Key key = 0;
+    using number = std::conditional_t<(sizeof(Key) < 4), std::uint32_t, Key>;  // products of 16 bits would be signed
+    number key = 0;
     bool bad = false, exceeds = false, positive = false;
     for (std::size_t m = 0; m < most_measures; ++m) {
       if (m == samples.measures) break;
@@ -54,7 +56,7 @@ struct write_class_keys {
       bad = bad || value > most;
       exceeds = exceeds || value >= to.size[m];
       positive = positive || value != 0;
-      key = static_cast<Key>(key * static_cast<Key>(to.size[m]) + static_cast<Key>(value));
+      key = key * static_cast<number>(to.size[m]) + static_cast<number>(value);
     }
     if (bad || !positive || (exceeds && !lists)) {
       atomic_min(words[class_words::first_bad], i);
@@ -66,7 +68,7 @@ struct write_class_keys {
         atomic_add(words[class_words::sums + 2 * m + 1], value >> 32);
       }
     }
-    keys[i] = exceeds ? Key{0} : static_cast<Key>(static_cast<Key>(to.values) - key);
+    keys[i] = exceeds ? Key{0} : static_cast<Key>(static_cast<number>(to.values) - key);
     order[i] = static_cast<Index>(i);
   }
 };
@@ -137,6 +139,7 @@ struct class_order : canonical_order<Key, Index> {
 // Calls `f` with a value of the narrowest type that all keys fit.
 template <class F>
 [[nodiscard]] auto with_class_key(measure_keys const& to, F const& f) {
+  if (to.values < (std::uint64_t{1} << 16)) return f(std::uint16_t{});
   return to.values < (std::uint64_t{1} << 32) ? f(std::uint32_t{}) : f(std::uint64_t{});
 }
 
