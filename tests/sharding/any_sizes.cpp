@@ -2,7 +2,11 @@
 // Groups of any number of ranks in `plan_shards`, `lockstep_shards` and the simpler planners.
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/cost/communication.hpp>
 #include <ballast/cost/degree_cost.hpp>
+#include <ballast/cost/device.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/footprint/model_degree_cost.hpp>
 #include <ballast/sharding/any_degree.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
@@ -145,6 +149,30 @@ std::int64_t least_of_all(drawn const& of) {
   return best;
 }
 
+/// Samples as `bench_sharding --counts` draws them: each octave of lengths is half, or two thirds, as frequent as the one before.
+drawn octaves(std::uint64_t ranks, std::uint64_t each, bool long_tail) {
+  splitmix64 random(1000 * ranks + 10 * each * ranks + (long_tail ? 3 : 2));
+  auto const draw = [&](std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(uniform_below(static_cast<std::uint64_t>(high - low + 1), random));
+  };
+  drawn out{.lengths = numbers(ranks * each), .options = {.capacity = 8192, .ranks = ranks, .cost_per_pass = 14'400'000}};
+  for (auto& l : out.lengths) {
+    l = long_tail ? 900 : 300;
+    while (l < 200'000 && draw(0, long_tail ? 2 : 1) != 0) l *= 2;
+    l = std::min(draw(l, 2 * l), out.options.capacity * static_cast<std::int64_t>(ranks));
+  }
+  return out;
+}
+double gap_on_h100(drawn const& of) {
+  auto const& h100 = device_named("h100");
+  auto const cost = degree_cost_of(transformer_preset("llama-3.1-8b"), h100, datasheet_fabric(h100),
+                                   {.ranks = static_cast<std::int64_t>(of.options.ranks), .tokens = of.options.capacity});
+  auto const plan = plan_shards(of.lengths, of.options, cost);
+  REQUIRE(check_shards(plan, of.lengths, of.options).valid());
+  REQUIRE(plan.time.value == time_shards(plan, cost, of.options.cost_per_pass).makespan);
+  return plan.time.gap();
+}
+
 }  // namespace
 
 TEST_CASE("plan_shards: groups of any size are never worse than powers of two, nor than one width for all samples",
@@ -262,6 +290,19 @@ TEST_CASE("plan_shards: many samples on many ranks keep to powers of two by defa
   CHECK(detail::takes_any_size(o, 1000));
   o.sizes = group_sizes::any;
   CHECK(detail::takes_any_size(o, lengths.size()));
+}
+
+TEST_CASE("plan_shards: neither groups of one size nor sizes that are worth trying keep the search from better plans", "[sharding]") {
+  CHECK(gap_on_h100(octaves(95, 4, false)) < 0.09);
+  CHECK(gap_on_h100(octaves(123, 2, false)) < 0.045);
+}
+
+TEST_CASE("plan_shards: rounds shorten micro-batches on a power of two ranks, too", "[sharding]") {
+  for (std::uint64_t const each : {2U, 4U}) {
+    auto batch = octaves(128, each, true);
+    batch.options.execution = execution::lockstep;
+    CHECK(gap_on_h100(batch) < 0.04);
+  }
 }
 
 TEST_CASE("plan_shards: two batches on which plain context parallelism was ahead", "[sharding]") {

@@ -124,10 +124,10 @@ struct lockstep_options {
 /// @brief Plans micro-batches after each of which all ranks wait for each other, as under ZeRO-3.
 ///
 /// The time is the sum of the slowest groups of all micro-batches. Samples are dealt into micro-batches in several ways: neighbours in
-/// length together, in turn, or the longest in one micro-batch and the rest by tokens. `power_of_two_groups` plans each micro-batch, and
-/// the best of all is kept, which is never slower than the best groups of one size. Where `options.sizes` allows it, groups of other sizes
-/// are tried too, and micro-batches that are formed one after the other: the longest sample that is left, on the number of ranks with which
-/// all of them do most work in its time, and what has room beside it.
+/// length together, in turn, or the longest in one micro-batch and the rest by tokens; or micro-batches are formed one after the other: the
+/// longest sample that is left, on the number of ranks with which all of them do most work in its time, and what has room beside it.
+/// `power_of_two_groups` plans each micro-batch, and the best of all is kept, which is never slower than the best groups of one size. Where
+/// `options.sizes` allows it, groups of other sizes are tried too.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -141,7 +141,7 @@ struct lockstep_options {
 /// groups that `options.sizes` allows
 /// @throws invalid_input if a length or an option is not positive, or the sum of all times exceeds 2^62
 /// @par Complexity
-/// O(n log n), and at most `7 counts + 2` plans of all samples, each O(n log n log ranks) times at most 17 + log2(ranks). With any sizes,
+/// O(n log n), and at most `7 counts + 5` plans of all samples, each O(n log n log ranks) times at most 17 + log2(ranks). With any sizes,
 /// half as many more plans on O(sqrt(ranks)) sizes in place of log2(ranks), and the bound of `shard_bounds`.
 /// @par Determinism
 /// A pure function of its arguments; equal lengths keep their order.
@@ -160,7 +160,7 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   auto const plan = [&](detail::degree_times const& by, std::uint64_t counts) {
     detail::micro_batch_search micro_batches(by);
     micro_batches.time = best;
-    if (by.any_sizes()) micro_batches.run_all_rounds(best);
+    micro_batches.run_all_rounds(best);
     micro_batches.run(static_cast<std::size_t>(counts));
     if (micro_batches.best.empty()) return;
     list = {};

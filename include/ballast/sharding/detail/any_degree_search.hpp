@@ -23,10 +23,10 @@ namespace ballast::inline v0_2::detail {
 template <shard_cost_model Cost>
 class any_degree_search {
  public:
-  /// @param powers_of_two  whether groups have 1, 2, 4, ... ranks only @param fewest  whether samples get the fewest ranks within T, or
-  /// those of least rank-time @param known  value of a plan that is known
-  any_degree_search(any_degree_times<Cost> const& t, std::int64_t lower, bool powers_of_two, bool fewest, std::int64_t known)
-      : t_(t), lower_(lower), fewest_(fewest), waiting_(t.alone), leaves_(t.alone) {
+  /// @param powers_of_two  whether groups have 1, 2, 4, ... ranks only @param degrees  how many ranks samples get within T
+  /// @param known  value of a plan that is known
+  any_degree_search(any_degree_times<Cost> const& t, std::int64_t lower, bool powers_of_two, degree_rule degrees, std::int64_t known)
+      : t_(t), lower_(lower), degrees_(degrees), waiting_(t.alone), leaves_(t.alone) {
     best_.value = known;
     auto const rounds = t.allows_all(true);  // whether all samples have room on powers of two
     auto const add = [&](pass_count counts, leaf_order order, std::int64_t share) {
@@ -101,7 +101,7 @@ class any_degree_search {
     degree_.clear();  // of the leading positions
     auto const wide = [&](std::size_t i) { return t_.alone.length[i] > t_.alone.options.capacity || t_.at(i, 1) > within; };
     for (std::size_t i = 0; i < t_.samples() && (!t_.alone.by_length || wide(i)); ++i) {
-      degree_.push_back(t_.degree(i, within, rounded_, fewest_));
+      degree_.push_back(t_.degree(i, within, rounded_, degrees_));
       if (degree_.back() > 1) wide_.push_back({i, degree_.back()});
     }
     std::sort(wide_.begin(), wide_.end(), [](wide_sample const& a, wide_sample const& b) {
@@ -184,7 +184,8 @@ class any_degree_search {
 
   any_degree_times<Cost> const& t_;
   std::int64_t lower_, limit_ = 0, attempts_ = 0;
-  bool fewest_, rounded_ = false;
+  degree_rule degrees_;
+  bool rounded_ = false;
   std::vector<rules> rules_;  // the most recently successful first
   waiting_samples waiting_;
   leaf_builder leaves_;
@@ -214,7 +215,13 @@ template <shard_cost_model Cost>
   }
   if (known() - lower > lower / 1000) keep(round_runs(t, known() == block_plan::none ? known() : known() + known() / 8));
   if (deep) keep(lockstep_runs(t, 6));
-  for (auto const fewest : {false, true}) keep(any_degree_search(any, lower, powers_of_two, fewest, known()).run(attempts));
+  auto const search = [&](degree_rule degrees, std::int64_t from) {
+    keep(any_degree_search(any, lower, powers_of_two, degrees, from).run(attempts));
+  };
+  search(degree_rule::cheapest, known());
+  search(degree_rule::fewest, known());
+  // T depends on the plan that is known: one that is less good leads to others.
+  if (known() - lower > lower / 1000) search(degree_rule::fewest_of_all, best);
   return plan;
 }
 

@@ -18,6 +18,13 @@
 
 namespace ballast::inline v0_2::detail {
 
+/// Which of the numbers of ranks that are quick enough a sample gets.
+enum class degree_rule : std::uint8_t {
+  cheapest,       // that of least rank-time, of the sizes that are worth trying
+  fewest,         // the fewest, of those sizes
+  fewest_of_all,  // the fewest
+};
+
 /// The times on one rank are kept; those on several ranks are computed when they are asked for.
 template <shard_cost_model Cost>
 class any_degree_times {
@@ -49,15 +56,19 @@ class any_degree_times {
       if (allowed(i, 1, powers_of_two) == 0) return false;
     return true;
   }
-  /// The number of ranks on which the sample takes at most `within`, that of least rank-time or the fewest; if there is none, that on which
-  /// it takes least.
-  [[nodiscard]] std::int64_t degree(std::size_t i, std::int64_t within, bool powers_of_two, bool fewest) const {
+  /// The number of ranks on which the sample takes at most `within`, by the rule; if there is none, that on which it takes least.
+  [[nodiscard]] std::int64_t degree(std::size_t i, std::int64_t within, bool powers_of_two, degree_rule rule) const {
     auto best = allowed(i, 1, powers_of_two);
+    if (rule == degree_rule::fewest_of_all) {
+      for (auto d = best; d != 0 && at(i, best) > within; d = allowed(i, d + 1, powers_of_two))
+        if (at(i, d) < at(i, best)) best = d;
+      return best;
+    }
     auto quickest = at(i, best), least = quickest * best;
     for (auto const d : sizes()) {
       if (d != allowed(i, d, powers_of_two)) continue;
       auto const time = at(i, d);
-      if (quickest > within ? time < quickest : !fewest && time <= within && time * d < least) {
+      if (quickest > within ? time < quickest : rule == degree_rule::cheapest && time <= within && time * d < least) {
         best = d;
         least = time * d;
         quickest = time;

@@ -154,6 +154,12 @@ inline void add_groups(run_plan& plan, degree_times const& t, std::vector<std::s
   search.run(counts);
   return without_waits(t, search);
 }
+/// The best of all rounds.
+[[nodiscard]] inline run_plan all_round_runs(degree_times const& t) {
+  micro_batch_search search(t);
+  search.run_all_rounds(degree_times::most);
+  return without_waits(t, search);
+}
 /// Those of its rounds, if they take less than `limit` with their waits.
 [[nodiscard]] inline run_plan round_runs(degree_times const& t, std::int64_t limit) {
   micro_batch_search search(t);
