@@ -182,6 +182,57 @@ TEST_CASE("defer_phases: beside all plans of a few samples, no bound exceeds the
   if (ballast_test::round_step == 1) CHECK(gains >= 3);  // below every plan without deferral
 }
 
+TEST_CASE("defer_phases: the bound of both phases together is above that of each, and below the least time of all plans") {
+  // The rank with the long text has room for images only where the language model takes longer than the text.
+  drawn batch(5);
+  batch.costs = batch.sizes = {{0, 100}, {50, 25}, {50, 25}, {50, 25}, {50, 25}};
+  CHECK(planned(batch, {.ranks = 2, .micro_batches = 1}).time == ballast::certificate{250, 250});
+  for (auto& [first, second] : batch.costs) std::swap(first, second);
+  CHECK(planned(batch, {.ranks = 2, .micro_batches = 1}).time == ballast::certificate{250, 250});
+
+  ballast::splitmix64 draw(8);
+  int rounds = 0, above = 0, optimal = 0;
+  for (int round = 0; round < 300; round += ballast_test::round_step, ++rounds) {
+    drawn few(static_cast<std::size_t>(between(1, 6, draw)));
+    for (std::size_t i = 0; i < few.items.size(); ++i)
+      few.costs.push_back({draw() % 3 == 0 ? 0 : between(0, 99, draw), draw() % 3 == 0 ? 0 : between(0, 99, draw)});
+    few.sizes = few.costs;
+    deferral_options const o{.ranks = static_cast<std::uint64_t>(between(1, 3, draw)), .micro_batches = 1 + draw() % 2};
+    auto const plan = planned(few, o);
+    CAPTURE(round, o.ranks, o.micro_batches, few.costs);
+    CHECK(plan.time.lower_bound <= try_all(few, o).deferred);
+    std::array<numbers, 3> loads;
+    for (auto const& [first, second] : few.costs)
+      for (std::size_t p = 0; p < 3; ++p) loads[p].push_back(p == 0 ? first : p == 1 ? second : first + second);
+    std::array<std::int64_t, 3> known{};
+    for (std::size_t p = 0; p < 3; ++p) {
+      std::sort(loads[p].rbegin(), loads[p].rend());
+      known[p] = ballast::balance_lower_bound(loads[p], o.ranks).load;
+    }
+    CHECK(plan.time.lower_bound >= std::max(known[0] + known[1], known[2]));
+    above += plan.time.lower_bound > std::max(known[0] + known[1], known[2]);
+    optimal += plan.time.optimal();
+  }
+  CAPTURE(rounds, above, optimal);
+  if (ballast_test::round_step == 1) CHECK(above >= 5);
+  CHECK(optimal * 2 > rounds);
+}
+
+TEST_CASE("defer_phases: a few long texts leave their ranks little room for images") {
+  ballast::splitmix64 draw(9);
+  drawn batch(512);
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    auto const patches = draw() % 2 == 0 ? between(1, 8, draw) * between(256, 2048, draw) : 0;
+    auto const tokens = patches / 4 + (draw() % 10 == 0 ? between(2000, 16000, draw) : between(50, 2000, draw));
+    batch.sizes.push_back({patches, tokens});
+    batch.costs.push_back({8 * patches, 10 * tokens + tokens * tokens / 4000});
+  }
+  deferral_options const o{.ranks = 64, .micro_batches = 4, .capacity = {32768, 32768}};
+  auto const plan = planned(batch, o);
+  check(plan, batch, o);
+  CHECK(plan.time.gap() < 0.04);
+}
+
 TEST_CASE("defer_phases: plans are valid, take the time they say and come nearer to the bound than without deferral") {
   ballast::splitmix64 draw(6);
   double gap = 0, whole = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/detail/deferral_search.hpp>
+#include <ballast/balance/detail/deferral_starts.hpp>
 #include <ballast/balance/phases.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
@@ -73,24 +74,6 @@ template <length_range R, phase_cost_model Costs, phase_cost_model Sizes>
   return out;
 }
 
-/// Micro-batches for both phases at once, `rows` of each rank: sets that are even in both, in rows of like ones. Empty if none are found.
-template <class = when_called>
-[[nodiscard]] inline deferral_search::places undeferred_rows(deferred_items const& of, std::size_t rows) {
-  auto const size = [&](std::int64_t i) { return of.size[1][static_cast<std::size_t>(i)]; };
-  auto const sets = balance_phases(of.numbers(), {.sets = of.ranks * rows, .capacity = of.capacity[1]}, of.costs(), size);
-  deferral_search::places out;
-  if (sets.status != status::feasible) return out;
-  out.resize(of.count());
-  auto const order = order_by<std::uint32_t>(
-      sets.sets.size(), [&](std::uint32_t s) { return std::pair(-sets.loads[2 * std::size_t{s} + 1], -sets.loads[2 * std::size_t{s}]); });
-  for (std::uint32_t k = 0; k < order.size(); ++k)
-    for (auto const i : sets.sets[order[k]]) {
-      auto const row = static_cast<std::uint32_t>(k / of.ranks);
-      out[i] = {.rank = static_cast<std::uint32_t>(k % of.ranks), .slot = {row, row}};
-    }
-  return out;
-}
-
 /// The best plan that is found.
 struct deferral_plan {
   deferral_search::places at{};  // empty: none
@@ -114,14 +97,23 @@ template <class Start>
 }
 
 template <class = when_called>
-[[nodiscard]] inline deferral_plan plan_deferral(deferred_items const& of, std::int64_t work) {
+[[nodiscard]] inline deferral_plan plan_deferral(deferred_items const& of, std::int64_t work, std::int64_t lower) {
   deferral_plan out;
   auto const keep = [&](deferral_search const& search) {
     if (search.at.empty() || (!out.at.empty() && search.time >= out.time)) return;
     out.at = search.at;
     out.time = search.time;
   };
-  auto const whole = improved_start(of, work / 4, false, [&](std::size_t rows) { return undeferred_rows(of, rows); });
+  auto const rows_of_both = [&](std::size_t rows) {
+    auto dealt = undeferred_rows(of, rows);
+    if (rows > of.fewest_rows()) return dealt;
+    deferral_search known(of, 0), next(of, 0);
+    auto const fits = !dealt.empty() && known.start(dealt);
+    if (fits && known.time - lower <= lower / 50) return dealt;
+    auto even = even_cells(of, work / 8);
+    return !even.empty() && next.start(even) && (!fits || next.time < known.time) ? even : dealt;
+  };
+  auto const whole = improved_start(of, work / 4, false, rows_of_both);
   if (!whole.at.empty()) {
     out.undeferred = whole.time;
     deferral_search apart(of, work / 8 * 3);
@@ -163,9 +155,11 @@ void write_deferral(deferred_phases<Index>& out, deferred_items const& of, defer
 /// rank, but later in the language model. It costs memory (`held`), and the encoder's backward pass runs after the last micro-batch that
 /// needs it.
 ///
-/// A plan without deferral is made first (`balance_phases`, then moves and exchanges). From it, and from ranks that encode as early as the
-/// capacity allows, moves and exchanges that take each phase by itself lead to the plan. Both begin with the fewest micro-batches that have
-/// room: the more samples are in one, the more even its ranks are. Micro-batches that stay empty take no time.
+/// A plan without deferral is made first (`balance_phases`, or samples dealt by both phases towards several targets; then moves and
+/// exchanges). From it, and from ranks that encode as early as the capacity allows, moves and exchanges that take each phase by itself lead
+/// to the plan. Both begin with the fewest micro-batches that have room: the more samples are in one, the more even its ranks are.
+/// Micro-batches that stay empty take no time. The bound adds up both phases, and knows that a rank with a long sample of one phase has
+/// little room for the other.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
@@ -206,7 +200,7 @@ template <index_type Index = std::uint32_t, length_range R, phase_cost_model Cos
       out.status = status::infeasible;
       return out;
     }
-    best = detail::plan_deferral(of, options.work);
+    best = detail::plan_deferral(of, options.work, out.time.lower_bound);
     out.undeferred = best.undeferred;
     if (best.at.empty()) {
       out.status = status::unknown;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/pair_bound.hpp>
 #include <ballast/balance/phases.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/sort.hpp>
@@ -56,7 +57,9 @@ struct deferred_items {
   [[nodiscard]] std::int64_t bound() const {
     std::vector<std::int64_t> flat(2 * count());
     for (std::size_t i = 0; i < flat.size(); ++i) flat[i] = cost[i % 2][i / 2];
-    return phase_bound(flat, 2, ranks);
+    auto const first = phase_bound(cost[0], 1, ranks), second = phase_bound(cost[1], 1, ranks);
+    return (std::max)({phase_bound(flat, 2, ranks), pair_bound(cost[0], cost[1], ranks).lower(first, second),
+                       pair_bound(cost[1], cost[0], ranks).lower(second, first)});
   }
 };
 
@@ -217,34 +220,5 @@ class deferral_search {
   std::array<std::vector<std::int64_t>, 2> load_{}, held_{};      // of each rank in each micro-batch
   std::array<std::vector<std::array<rank_load, 3>>, 2> peaks_{};  // the slowest ranks of each micro-batch
 };
-
-/// Ranks that encode as early as the capacity allows, the largest samples first, and share their work evenly among the first `rows`
-/// micro-batches of the second phase. `rank_of` is the rank of each sample. Empty if a micro-batch has no room.
-[[nodiscard]] inline deferral_search::places encode_early(deferred_items const& of, std::vector<std::uint32_t> const& rank_of,
-                                                          std::size_t rows) {
-  deferral_search::places out(of.count());
-  std::vector<std::int64_t> load(of.ranks * of.micro_batches, 0), first(load), second(load);  // tokens of each phase
-  auto const fits = [&](std::size_t p, std::vector<std::int64_t> const& held, std::size_t c, std::size_t i) {
-    return of.capacity[p] == 0 || held[c] + of.size[p][i] <= of.capacity[p];
-  };
-  for (auto const i : order_by<std::uint32_t>(of.count(), [&](std::uint32_t j) { return -of.size[0][j]; })) {
-    auto const r = std::size_t{out[i].rank = rank_of[i]};
-    auto& m = out[i].slot[0];
-    while (m < rows && !fits(0, first, m * of.ranks + r, i)) ++m;
-    if (m == rows) return {};
-    first[m * of.ranks + r] += of.size[0][i];
-  }
-  for (auto const i : order_by<std::uint32_t>(of.count(), [&](std::uint32_t j) { return -of.cost[1][j]; })) {
-    auto best = rows;
-    auto const c = [&](std::size_t m) { return m * of.ranks + out[i].rank; };
-    for (std::size_t m = out[i].slot[0]; m < rows; ++m)
-      if (fits(1, second, c(m), i) && (best == rows || load[c(m)] < load[c(best)])) best = m;
-    if (best == rows) return {};
-    out[i].slot[1] = static_cast<std::uint32_t>(best);
-    load[c(best)] += of.cost[1][i];
-    second[c(best)] += of.size[1][i];
-  }
-  return out;
-}
 
 }  // namespace ballast::inline v0_2::detail
