@@ -238,7 +238,7 @@ void test_bad_data(On on) {
     auto const runs = gpu::send(on, gpu::sorted_set_runs(ballast::bulk_longest_processing_time(classes, 2), classes));
     auto const data = gpu::send(on, lengths);
     call(on, "expand_sets", [&](void* at, std::size_t& size) {
-      return gpu::expand_sets(on, at, size, data.data(), 4, 9, runs.data(), runs.size(), set_of.data(), bad.data());
+      return gpu::expand_sets(on, at, size, data.data(), lengths.size(), 9, runs.data(), runs.size(), set_of.data(), bad.data());
     });
     return gpu::fetch(on, bad)[0];
   };
@@ -246,6 +246,9 @@ void test_bad_data(On on) {
   ballast_test::expect(wrong({{5, 6, 9}, {1, 1, 1}}) == 3, "a plan without place for sample 3");
   ballast_test::expect(wrong({{5, 6, 9}, {3, 1, 1}}) == 4, "a plan with a place left");
   ballast_test::expect(wrong({{5, 7, 9}, {2, 1, 1}}) == 2, "a plan with another length");
+  lengths.clear();
+  ballast_test::expect(wrong({{5}, {3}}) == 0, "a plan for samples, but there are none");
+  ballast_test::expect(wrong({}) == gpu::none_bad, "no plan for no samples");
   ballast_test::expect_refusal("the runs of class 0 hold 1 of 2 samples",
                                [] { (void)gpu::sorted_set_runs({{{0, 0, 1}}, {}, {}, {}}, {{5}, {2}}); });
   ballast_test::expect_refusal("a run holds class 1 of 1", [] { (void)gpu::sorted_set_runs({{{1, 0, 1}}, {}, {}, {}}, {{5}, {1}}); });

@@ -201,6 +201,14 @@ void test_bad_rows(On on) {
          "undivided row");
   expect(gpu::position_ids(on, nullptr, bytes, cu.data(), nullptr, 2, 2, 10, out.data(), first_bad.data()) == On::invalid_value,
          "no offsets");
+  auto const far_row = std::size_t{1} << 62;  // whose bytes are 0 modulo 2^64
+  expect(refusal([&] { return gpu::position_ids(on, cu.data(), nullptr, 1, 2, far_row); }) ==
+             "position_ids: 1 x 4611686018427387904 tokens of width 1 are more than memory can hold",
+         "positions beyond memory");
+  expect(refusal([&] { return gpu::segment_ids(on, cu.data(), cu.data(), nullptr, 1, 2, far_row); }) ==
+             "segment_ids: 1 x 4611686018427387904 tokens of width 1 are more than memory can hold",
+         "segments beyond memory");
+  expect(refusal([&] { return gpu::array<std::int32_t, On>(on, far_row); }) == "allocate: error 1 of the backend", "an array beyond memory");
   auto const offsets = send(on, std::vector<std::uint64_t>{0, 9});  // an entry is bad, too; no pack is read by these
   for (auto const& entry : {entries{0, 4, 10}, entries{1, 4, 10}}) {
     auto const of_packs = send(on, entry);

@@ -78,6 +78,9 @@ void test_bad_masks(On on) {
   auto const sent = send(on, std::vector<std::uint8_t>(4));
   expect_as_host([&] { return gpu::unpad_rows(on, sent.data(), 4, 0); },
                  [&] { return ballast::unpad_rows(std::vector<std::uint8_t>(4), 0); }, "a width of 0");
+  auto const far = std::size_t{1} << 32;
+  ballast_test::expect_refusal("unpad_rows: 4294967296 x 4294967296 tokens of width 1 are more than memory can hold",
+                               [&] { (void)gpu::unpad_rows(on, sent.data(), far, far); });
   std::size_t bytes = 0;
   gpu::array<std::int32_t, On> const cu(on, 5);
   auto const twin = [&](std::size_t rows, std::size_t width) {

@@ -69,7 +69,7 @@ namespace ballast::inline v0_2::gpu {
 /// @param count      number of samples
 /// @param longest    largest length that may occur, 1 … 2^32 - 1
 /// @param runs       the result of `sorted_set_runs`, in memory of the backend
-/// @param run_count  number of runs
+/// @param run_count  number of runs, the last one, which is empty, included
 /// @param set_of     array for the set of each sample
 /// @param first_bad  one word: the first sample with a length out of range or without a place in the plan; `count` if the plan has places
 ///                   left; all ones if there is none
@@ -93,7 +93,7 @@ template <index_type Index = std::uint32_t, class On, integer Len>
   detail::balance_sorted<Index> s;
   if (auto const end = detail::balance_take_sorted(on, cut, bytes, n, s); end.ends) return end.error;
   if (auto const sorted = detail::balance_sort(on, lengths, n, longest, s, first_bad); sorted != ok) return sorted;
-  return on.for_each(n, detail::balance_name_sets<Index>{s.keys, s.order, count, runs, run_count, set_of, first_bad});
+  return on.for_each(n == 0 ? 1 : n, detail::balance_name_sets<Index>{s.keys, s.order, count, runs, run_count, set_of, first_bad});
 }
 
 /// @brief Assigns samples on a device to sets, most expensive first, each to the least loaded set. Plan and sets are those of

@@ -3,6 +3,7 @@
 #include <ballast/core/version.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -44,6 +45,7 @@ class array {
   /// @brief Allocates uninitialised elements. @param on the backend @param count number of elements
   array(On on, std::size_t count) : on_(on), size_(count) {
     void* memory = nullptr;
+    check(count > most ? On::invalid_value : typename On::error_type{}, "allocate");
     check(on_.allocate((count == 0 ? 1 : count) * sizeof(T), memory), "allocate");
     data_ = static_cast<T*>(memory);
   }
@@ -69,6 +71,7 @@ class array {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
+  static constexpr auto most = static_cast<std::size_t>((std::numeric_limits<std::ptrdiff_t>::max)()) / sizeof(T);
   On on_;
   T* data_ = nullptr;
   std::size_t size_ = 0;

@@ -6,6 +6,7 @@
 #include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
+#include <ballast/layout/gather_rows.hpp>
 #include <ballast/layout/position_ids.hpp>
 
 #include <cstddef>
@@ -81,7 +82,7 @@ template <class On, token_offset Offset, token_offset T>
 template <token_offset T = std::int32_t, class On, token_offset Offset>
 [[nodiscard]] array<T, On> position_ids(On on, Offset const* cu, std::uint64_t const* offsets, std::size_t packs, std::size_t sequences,
                                         std::size_t row) {
-  array<T, On> out(on, packs * row);
+  array<T, On> out(on, ballast::detail::values_of<T>("position_ids", packs, {row}));
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "position_ids", [&](void* temp, std::size_t& bytes) {
     return position_ids(on, temp, bytes, cu, offsets, packs, sequences, row, out.data(), bad.data());

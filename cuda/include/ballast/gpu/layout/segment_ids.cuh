@@ -6,6 +6,7 @@
 #include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
+#include <ballast/layout/gather_rows.hpp>
 #include <ballast/layout/segment_ids.hpp>
 
 #include <cstddef>
@@ -91,7 +92,7 @@ template <class On, token_offset Offset, token_offset T>
 template <token_offset T = std::int32_t, class On, token_offset Offset>
 [[nodiscard]] array<T, On> segment_ids(On on, Offset const* cu, Offset const* cu_padded, std::uint64_t const* offsets, std::size_t packs,
                                        std::size_t sequences, std::size_t row) {
-  array<T, On> out(on, packs * row);
+  array<T, On> out(on, ballast::detail::values_of<T>("segment_ids", packs, {row}));
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "segment_ids", [&](void* temp, std::size_t& bytes) {
     return segment_ids(on, temp, bytes, cu, cu_padded, offsets, packs, sequences, row, out.data(), bad.data());

@@ -11,6 +11,7 @@
 #include <ballast/gpu/layout/detail/cu_entries.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/concepts.hpp>
+#include <ballast/layout/gather_rows.hpp>
 #include <ballast/layout/unpad_rows.hpp>
 
 #include <concepts>
@@ -216,7 +217,7 @@ struct unpadded_rows {
 /// @throws gpu_error if the backend reports an error
 template <token_offset T = std::int32_t, token_offset Index = std::int64_t, class On, std::integral Mask>
 [[nodiscard]] unpadded_rows<On, T, Index> unpad_rows(On on, Mask const* mask, std::size_t rows, std::size_t width) {
-  static_cast<void>(ballast::detail::require_mask<T, Index>(rows * width, width));
+  static_cast<void>(ballast::detail::require_mask<T, Index>(ballast::detail::values_of<Mask>("unpad_rows", rows, {width}), width));
   unpadded_rows<On, T, Index> out{{on, rows * width}, {on, rows + 1}};
   array<T, On> const longest(on, 1);
   call(on, "unpad_rows", [&](void* temp, std::size_t& bytes) {

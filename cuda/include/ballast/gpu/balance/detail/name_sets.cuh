@@ -12,7 +12,8 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// Writes the set of the sample at position p of the order.
+// Writes the set of the sample at position p of the order. The last position also finds that the plan has places left; without samples,
+// position 0 does.
 template <class Index>
 struct balance_name_sets {
   std::uint32_t const* keys;
@@ -23,13 +24,14 @@ struct balance_name_sets {
   std::uint32_t* set_of;
   std::uint64_t* bad;
   BALLAST_HD void operator()(std::size_t p) const {
+    if (p + 1 >= count && run_count != 0 && runs[run_count - 1].first != count) atomic_min(*bad, count);
+    if (p >= count) return;
     auto const behind = first_where(run_count, [&](std::uint64_t r) { return runs[r].first > p; });
     auto const sample = order[p];
     if (behind == 0 || runs[behind - 1].length != static_cast<std::int64_t>(keys[p]))
       atomic_min(*bad, std::uint64_t{sample});
     else
       set_of[sample] = runs[behind - 1].set;
-    if (p + 1 == count && (run_count == 0 || runs[run_count - 1].first != count)) atomic_min(*bad, count);
   }
 };
 

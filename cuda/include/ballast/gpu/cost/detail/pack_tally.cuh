@@ -45,8 +45,12 @@ struct cost_tally_stretch {
       if (i == begin || stop > in.packs || in.offsets[stop] <= i) stop = first_above(in.offsets, in.packs + 1, i);
       if (stop > in.packs) return;
       auto const last = in.offsets[stop] < end ? in.offsets[stop] : end;
+      if (stop == 0) {  // no pack covers these
+        i = last;
+        continue;
+      }
       typename Tally::value_type value{};
-      auto const whole = stop > 0 && in.offsets[stop - 1] == i && in.offsets[stop] == last;
+      auto const whole = in.offsets[stop - 1] == i && in.offsets[stop] == last;
       for (; i < last; ++i) {
         auto const length = member_length(in, i);
         if (length < 0 || length > longest)
@@ -54,7 +58,7 @@ struct cost_tally_stretch {
         else
           tally.add(value, length);
       }
-      if (stop > 0) tally.join(stop - 1, value, whole);
+      tally.join(stop - 1, value, whole);
     }
   }
 };
