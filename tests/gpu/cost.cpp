@@ -180,7 +180,8 @@ void test_bad_data(On on) {
   for (auto const& covered : {std::vector<std::uint64_t>{0, 1}, {3, 5}, {4, 5}}) {  // members that no pack covers may be bad
     auto const of_pack = gpu::send(on, covered);
     auto const first = gpu::send(on, std::vector<std::uint32_t>{3, 700, 1000, 2, 41});
-    gpu::pack_costs(on, gpu::packed_lengths<std::int64_t>{in.data(), 1000, first.data(), 5, of_pack.data(), 1}, 9, ballast::token_cost{}, out.data());
+    gpu::pack_costs(on, gpu::packed_lengths<std::int64_t>{in.data(), 1000, first.data(), 5, of_pack.data(), 1}, 9, ballast::token_cost{},
+                    out.data());
     ballast_test::expect(gpu::fetch(on, out)[0] == 5 * static_cast<std::int64_t>(covered[1] - covered[0]), "the pack beside bad members");
   }
 

@@ -208,7 +208,8 @@ void test_bad_rows(On on) {
   expect(refusal([&] { return gpu::segment_ids(on, cu.data(), cu.data(), nullptr, 1, 2, far_row); }) ==
              "segment_ids: 1 x 4611686018427387904 tokens of width 1 are more than memory can hold",
          "segments beyond memory");
-  expect(refusal([&] { return gpu::array<std::int32_t, On>(on, far_row); }) == "allocate: error 1 of the backend", "an array beyond memory");
+  expect(refusal([&] { return gpu::array<std::int32_t, On>(on, far_row); }) == "allocate: error 1 of the backend",
+         "an array beyond memory");
   auto const offsets = send(on, std::vector<std::uint64_t>{0, 9});  // an entry is bad, too; no pack is read by these
   for (auto const& entry : {entries{0, 4, 10}, entries{1, 4, 10}}) {
     auto const of_packs = send(on, entry);

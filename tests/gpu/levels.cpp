@@ -44,6 +44,7 @@ void expect_plan(On on, gpu::level_packing<On, Length> const& found, ballast::le
   expect_equal(found.first_pack, wanted.first_pack, name + "levels");
   expect_equal(found.tokens, wanted.tokens, name + "tokens");
   expect(found.count == wanted.count && found.levels == wanted.levels && found.packs.size() == wanted.packs.size(), name + "certificates");
+  expect(found.filled == wanted.filled && found.filled_tokens == wanted.filled_tokens, name + "filled");
   if (found.lengths.size() != 0)
     expect_equal(fetch(on, found.lengths), std::vector<Length>(wanted.lengths.begin(), wanted.lengths.end()), name + "lengths");
 }
@@ -56,6 +57,8 @@ void test_levels(On on, std::vector<std::uint32_t> const& lengths, std::vector<s
   auto const n = lengths.size();
   auto const there = send(on, lengths);
   expect_plan(on, gpu::pack_levels(on, there.data(), n, levels), wanted, name);
+  expect_plan(on, gpu::pack_levels(on, there.data(), n, levels, {.fill = ballast::level_fill::always}),
+              ballast::pack_levels(lengths, levels, {.fill = ballast::level_fill::always}), name + "filled, ");
 
   gpu::array<std::uint64_t, On> const offsets(on, n + 1), members(on, n);  // with a planner that has packed other samples before
   gpu::array<std::uint32_t, On> const offset(on, n);
@@ -100,14 +103,19 @@ void test_all(On on) {
 template <class On>
 void test_as_host(On on) {
   ballast::splitmix64 random(43);
-  int refused = 0, aside = 0, pieces = 0;
+  int refused = 0, filled = 0, aside = 0, pieces = 0;
   for (int round = 0; round < 300; ++round) {
     auto capacities = one_of<std::vector<std::int64_t>>(random, {{50, 80}, {97}, {10, 20, 90}, {}, {80, 80}, {0, 80}});
     if (random() % 3 != 0) capacities = {30, 90};
-    auto const levels = levels_of(capacities);
-    ballast::level_options const o{
+    auto levels = levels_of(capacities);
+    for (auto& l : levels) l.sp = static_cast<std::uint32_t>(1 + random() % 2);
+    ballast::level_options o{
         .oversize = one_of(random, {oversize::reject, oversize::set_aside, oversize::truncate, oversize::split, oversize::alone}),
-        .price_per_token = random() % 20 == 0 ? -1 : 0};
+        .fill = one_of(random, {ballast::level_fill::never, ballast::level_fill::always, ballast::level_fill::where_it_pays}),
+        .price_per_token = random() % 20 == 0 ? -1 : static_cast<std::int64_t>(random() % 3)};
+    if (random() % 4 != 0) o.times.resize(levels.size() + (random() % 20 == 0 ? 1 : 0));
+    for (auto& t : o.times)
+      t = {.per_pack = static_cast<std::int64_t>(random() % 500), .per_token = static_cast<std::int64_t>(random() % 9)};
     auto lengths = ballast_test::lengths_of<std::int64_t>(2, random() % 60, o.oversize == oversize::reject ? 80 : 130, random());
     if (random() % 3 == 0 && !lengths.empty())
       lengths[random() % lengths.size()] = one_of<std::int64_t>(random, {0, -5, 131, (std::numeric_limits<std::int64_t>::min)()});
@@ -121,11 +129,13 @@ void test_as_host(On on) {
     }
     auto const wanted = host();
     expect_plan(on, twin(), wanted, name);
+    filled += wanted.filled != 0 && wanted.filled_tokens < wanted.tokens.back();
     aside += !wanted.set_aside.empty();
     pieces += !wanted.pieces.empty();
   }
-  expect(refused > 90 && aside > 20 && pieces > 20,
-         "kinds of rounds: " + std::to_string(refused) + ", " + std::to_string(aside) + ", " + std::to_string(pieces));
+  expect(refused > 90 && filled > 40 && aside > 20 && pieces > 20, "kinds of rounds: " + std::to_string(refused) + ", " +
+                                                                       std::to_string(filled) + ", " + std::to_string(aside) + ", " +
+                                                                       std::to_string(pieces));
 }
 
 template <class On>
@@ -143,8 +153,6 @@ void test_refusals(On on) {
   auto const pack = [&](std::vector<std::int64_t> const& capacities, ballast::level_options const& options) {
     return gpu::pack_levels(on, there.data(), lengths.size(), levels_of(capacities), options);
   };
-  ballast_test::expect_refusal("fill: a device does not fill room with samples of shorter levels; set level_fill::never",
-                               [&] { (void)pack({10, 100}, {.fill = ballast::level_fill::always}); });
   expect(pack({100}, {.fill = ballast::level_fill::always}).packs.size() == 2, "one level has no room to fill");
   ballast_test::expect_refusal("capacity = 16777217 exceeds 16777216, the most for device lengths",
                                [&] { (void)pack({(1 << 24) + 1}, {}); });

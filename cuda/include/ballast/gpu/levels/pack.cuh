@@ -12,19 +12,16 @@
 #include <ballast/gpu/core/groups.cuh>
 #include <ballast/gpu/core/lengths.cuh>
 #include <ballast/gpu/core/workspace.cuh>
+#include <ballast/gpu/levels/detail/plan_levels.cuh>
 #include <ballast/gpu/packing/expand.cuh>
 #include <ballast/gpu/packing/oversize.cuh>
 #include <ballast/gpu/packing/planner.cuh>
 #include <ballast/gpu/packing/result.cuh>
 #include <ballast/levels/options.hpp>
 #include <ballast/levels/pack.hpp>
-#include <ballast/packing/bounds.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
-#include <ballast/packing/run_length.hpp>
-#include <ballast/packing/runs.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -47,6 +44,8 @@ struct level_planner : pack_planner<On> {
   std::vector<std::size_t> first_pack;  ///< level i has the packs first_pack[i] … first_pack[i + 1] - 1
   std::vector<certificate> count;       ///< for each level: number of packs, and its lower bound
   std::vector<std::int64_t> tokens;     ///< tokens in the packs of each level
+  std::uint64_t filled = 0;             ///< number of samples that fill room in a longer level
+  std::int64_t filled_tokens = 0;       ///< tokens of these samples
 };
 
 /// @brief Samples in packs of several levels on the device; its members are those of `ballast::level_packing`, and mean the same.
@@ -58,60 +57,21 @@ struct level_packing {
   std::vector<level> levels;            ///< the given levels, by capacity
   groups<On, Index> packs;              ///< packs of all levels, the shortest level first; a member `n + j` is `pieces[j]`, for n samples
   std::vector<std::size_t> first_pack;  ///< level i has the packs first_pack[i] … first_pack[i + 1] - 1; levels.size() + 1 entries
-  std::vector<certificate> count;       ///< for each level: number of packs, and its lower bound
+  std::vector<certificate> count;       ///< for each level, before samples of shorter levels were added: number of packs, its lower bound
   std::vector<std::int64_t> tokens;     ///< tokens in the packs of each level
   array<Length, On> lengths;            ///< tokens of each sample as packed, then of each piece; empty if the policy cuts no sample
   array<Index, On> set_aside;           ///< samples longer than the longest level that the policy left out, ascending
   array<sample_piece, On> pieces;       ///< second and later pieces of split samples, by sample, then offset
+  std::uint64_t filled = 0;             ///< number of samples that fill room in a longer level
+  std::int64_t filled_tokens = 0;       ///< tokens of these samples
 };
 
 namespace detail {
 
-// Plans each level of a histogram by best-fit decreasing. In canonical order the longest level comes first, among packs the shortest.
-template <class On>
-void plan_level_packs(std::span<std::int64_t const> capacities, level_planner<On>& planner) {
-  auto& plan = planner.plan;
-  plan.capacity = capacities.back();
-  plan.samples = plan.packs = 0;
-  plan.runs.clear();
-  plan.blocks.clear();
-  planner.first_pack.assign(1, 0);
-  planner.count.clear();
-  planner.tokens.clear();
-  auto const& all = planner.lengths;
-  auto longer = all.samples();
-  std::size_t next = 0;
-  histogram mine;
-  pack_runs own;
-  for (auto const capacity : capacities) {
-    mine.clear();
-    for (; next < all.lengths.size() && all.lengths[next] <= capacity; ++next) mine.append(all.lengths[next], all.counts[next]);
-    plan_best_fit_decreasing(mine, {.capacity = capacity}, planner.scratch, own);
-    longer -= own.samples;
-    for (auto& run : own.runs) {
-      run.first += longer;
-      run.pack += plan.packs;
-      run.room += plan.capacity - capacity;  // so that offsets count from the begin of the pack
-    }
-    for (auto& block : own.blocks) {
-      block.first_pack += plan.packs;
-      block.first_member += plan.samples;
-    }
-    plan.runs.insert(plan.runs.begin(), own.runs.begin(), own.runs.end());
-    plan.blocks.insert(plan.blocks.end(), own.blocks.begin(), own.blocks.end());
-    auto const packs = static_cast<std::int64_t>(own.packs);
-    planner.count.push_back({packs, packing_lower_bound(mine, capacity, own.samples + 1, packs).packs});
-    planner.tokens.push_back(mine.tokens());
-    plan.packs += own.packs;
-    plan.samples += own.samples;
-    planner.first_pack.push_back(static_cast<std::size_t>(plan.packs));
-  }
-}
-
-// `outputs()` returns the arrays once the number of packs is known.
-template <class Index, class On, class Length, class Outputs>
+// `outputs()` returns the arrays once the number of packs is known; `pays(i, j)` says whether samples of level j fill room in level i.
+template <class Index, class On, class Length, class Pays, class Outputs>
 [[nodiscard]] typename On::error_type pack_levels(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
-                                                  std::span<std::int64_t const> capacities, level_planner<On>& planner,
+                                                  std::span<std::int64_t const> capacities, Pays const& pays, level_planner<On>& planner,
                                                   Outputs const& outputs) {
   using error_type = typename On::error_type;
   if (capacities.empty() || capacities.back() > longest_on_device || count > (std::numeric_limits<Index>::max)()) return On::invalid_value;
@@ -142,7 +102,7 @@ template <class Index, class On, class Length, class Outputs>
   planner.first_bad = found[words];
   if (planner.first_bad != none_bad) return On::invalid_value;
   planner.lengths = histogram_of({found, words});
-  plan_level_packs(capacities, planner);
+  plan_level_packs(capacities, pays, planner);
   queue([&] { return planner.runs.upload(planner.plan); });
   auto need = room.bytes;
   queue([&] { return expand(on, room.memory, need, planner.runs, lengths, count, nullptr, outputs(), counts + words); });
@@ -153,10 +113,6 @@ template <class Index, class On, class Length, class Outputs>
 inline void require_device_levels(std::span<level const> levels, level_options const& options) {
   (void)ballast::pack_levels(std::vector<std::int64_t>{}, levels, options);
   require_on_device(levels.back().capacity + (options.oversize == oversize::set_aside ? 1 : 0), "capacity");
-  for (std::size_t i = 1; i < levels.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      require(!fill_pays(levels, options, i, j),
-              [] { return std::string("fill: a device does not fill room with samples of shorter levels; set level_fill::never"); });
 }
 
 template <class Index>
@@ -169,7 +125,7 @@ struct copy_indices {
 }  // namespace detail
 
 /// @brief Assigns each sample to the shortest level that holds it, and packs each level separately; twin of `ballast::pack_levels`
-/// without filling.
+/// without filling: the other overload fills room.
 ///
 /// Waits once, for the counts of the lengths, of which the host plans all levels. It cannot be captured into a CUDA graph. When it returns,
 /// the numbers of packs are known and the rest of the work is queued.
@@ -196,23 +152,25 @@ template <class On, integer Length, index_type Index>
 [[nodiscard]] typename On::error_type pack_levels(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
                                                   std::span<std::int64_t const> capacities, level_planner<On>& planner,
                                                   pack_arrays<Index> const& out) {
-  return detail::pack_levels<Index>(on, temp, bytes, lengths, count, capacities, planner, [&] { return out; });
+  return detail::pack_levels<Index>(
+      on, temp, bytes, lengths, count, capacities, [](std::size_t, std::size_t) { return false; }, planner, [&] { return out; });
 }
 
-/// @brief Assigns each sample to the shortest level that holds it, and packs each level separately, by any over-size policy but `alone`;
-/// allocates and waits.
+/// @brief Packs samples into levels, the longest level first, and fills room in its packs with samples of shorter levels if `options` say
+/// so; twin of `ballast::pack_levels` with every option. Allocates and waits.
 ///
 /// @tparam Index  type of the sample indices
 /// @param on       the backend
 /// @param lengths  sample lengths in tokens, on the device
 /// @param count    number of samples
 /// @param levels   levels with strictly ascending capacities, up to `longest_on_device`
-/// @param options  the over-size policy; by `fill` and `times`, no filling of room may pay
+/// @param options  over-size policy, and when to fill room
 /// @return the same packs, lists and certificates as `ballast::pack_levels`
-/// @throws invalid_input as `ballast::pack_levels`, and for capacities above `longest_on_device` or where filling pays
+/// @throws invalid_input as `ballast::pack_levels`, and for capacities above `longest_on_device`
 /// @throws gpu_error if the backend reports an error
 /// @par Complexity
-/// As the other overload and, with a policy, `apply_oversize`.
+/// As the other overload and, with a policy, `apply_oversize`. Filling takes O(packs log packs + moves log D) on the host, where all
+/// samples of a length that go into one pack are one move, and up to a run for each move.
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] level_packing<On, Length, Index> pack_levels(On on, Length const* lengths, std::size_t count, std::span<level const> levels,
                                                            level_options const& options = {}) {
@@ -231,10 +189,11 @@ template <index_type Index = std::uint32_t, class On, integer Length>
   auto const* const packed = cut ? items.tokens.data() : lengths;
   auto const members = cut ? items.tokens.size() : count;
   require_index<Index>(members + 1, "members");
+  auto const pays = [&](std::size_t into, std::size_t from) { return into < levels.size() && fill_pays(levels, options, into, from); };
   level_planner<On> planner(on);
   groups<On, Index> packs{{on, 0}, {on, members}};
   call(on, "pack_levels", [&](void* temp, std::size_t& bytes) {
-    auto const error = detail::pack_levels<Index>(on, temp, bytes, packed, members, capacities, planner, [&] {
+    auto const error = detail::pack_levels<Index>(on, temp, bytes, packed, members, capacities, pays, planner, [&] {
       packs.offsets = array<std::uint64_t, On>(on, static_cast<std::size_t>(planner.plan.packs) + 1);
       return pack_arrays<Index>{packs.offsets.data(), packs.members.data()};
     });
@@ -249,7 +208,9 @@ template <index_type Index = std::uint32_t, class On, integer Length>
                                        std::move(planner.tokens),
                                        {on, 0},
                                        {on, 0},
-                                       std::move(items.pieces)};
+                                       std::move(items.pieces),
+                                       planner.filled,
+                                       planner.filled_tokens};
   if (!sets_aside) {
     out.lengths = std::move(items.tokens);
     return out;
