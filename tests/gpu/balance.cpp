@@ -218,6 +218,7 @@ void test_bad_data(On on) {
   gpu::array<std::byte, On> const temp(on, bytes);
   ballast_test::expect(with({.sets = 8}, temp.data(), bytes) == typename On::error_type{}, "enough");
   ballast_test::expect(with({.sets = 8}, temp.data(), bytes - 1) == On::invalid_value, "a byte too few");
+  ballast_test::expect(with({.sets = 8}, temp.data() + 8, bytes) == On::invalid_value, "a workspace that is not aligned");
   ballast_test::expect(with({.sets = 0}, temp.data(), bytes) == On::invalid_value, "no set");
   ballast_test::expect(with({.sets = gpu::most_sets + 1}, temp.data(), bytes) == On::invalid_value, "too many sets");
   ballast_test::expect(with({.sets = 8, .capacity = 100}, temp.data(), bytes) == On::invalid_value, "a capacity");

@@ -174,6 +174,7 @@ void test_refusals(On on) {
   for (auto const& bad : {std::vector<std::int64_t>{}, {0, 100}, {100, 100}, {100, 10}, {(1 << 24) + 1}})
     expect(status(bad, 0) == On::invalid_value, "bad capacities");
   expect(status({5, 60}, 0) == On::invalid_value && planner.first_bad == 3, "the first bad sample");
+  expect(status({100, 10}, 0) == On::invalid_value && planner.first_bad == gpu::none_bad, "no bad sample, but bad capacities");
 }
 
 }  // namespace

@@ -237,6 +237,8 @@ void test_refusals(On on) {
   expect(packs(there.view(), {.capacity = {6, 100}, .pack_count_multiple = 2}, 0) == On::invalid_value, "a multiple");
   expect(packs(there.view(), {.capacity = {6, 100}, .oversize = oversize::alone}, 0) == On::invalid_value, "a policy");
   expect(packs(there.view(), {.capacity = {2, 75}}, 0) == On::invalid_value && planner.first_bad == 2, "the first bad sample");
+  expect(packs(there.view(), {.capacity = {6}}, 0) == On::invalid_value && planner.first_bad == gpu::none_bad,
+         "no bad sample, but bad options");
   expect(packs(there.view(), {.capacity = {6, std::int64_t{1} << 32}}, 0) == good, "a capacity of 33 bits");
   expect(packs(there.view(), {.capacity = {6, std::int64_t{1} << 32}}, 0, offset.data()) == On::invalid_value, "an offset of 33 bits");
   expect(packs(there.view(), {.capacity = {1LL << 31, 1LL << 31}}, 0) == good, "keys of 63 bits");

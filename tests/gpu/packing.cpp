@@ -336,6 +336,10 @@ void test_bad_data(On on) {
     expect(gpu::best_fit_decreasing(on, temp.data(), bytes, there.data(), n, options, planner, gpu::pack_arrays<>{}) == On::invalid_value &&
                planner.first_bad == (a == 10 ? 60'000U : 40'000U),
            "first bad" + name);
+    --bytes;
+    expect(gpu::best_fit_decreasing(on, temp.data(), bytes, there.data(), n, options, planner, gpu::pack_arrays<>{}) == On::invalid_value &&
+               planner.first_bad == gpu::none_bad,
+           "no bad sample, but too few bytes" + name);
 
     // Against a plan for good samples: the members are not written where they do not belong.
     auto const plan = ballast::plan_best_fit_decreasing({{10}, {n}}, options);

@@ -220,6 +220,21 @@ class Packing(unittest.TestCase):
             ballast.check([[-1]], [3], 8)
 
 
+class OnlyDLPack:
+    """An array of a library that knows nothing of NumPy; by `device`, one that says that it is elsewhere."""
+
+    def __init__(self, values, device=1):
+        self.values, self.device = values, device
+
+    def __dlpack__(self, **options):
+        if self.device != 1:
+            raise BufferError("Unsupported device")
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+
 class Arrays(unittest.TestCase):
     def test_kinds_of_arrays_give_the_same_plan(self):
         lengths = drawn(500, 4096)
@@ -237,6 +252,42 @@ class Arrays(unittest.TestCase):
             for array in [*arrays, wide[::2], frozen, shifted, mapped, lengths.tolist(), tuple(lengths.tolist())]:
                 self.assertEqual(ballast.pack(array, 4096).hash(), expected)
             del mapped
+
+    def test_arrays_of_other_libraries_are_read(self):
+        def plans(made):
+            def costs():  # a new array each time, as those of some libraries are given away once
+                return made(np.arange(4097) ** 2)
+
+            run = ballast.TrainingRun(made(lengths), 4096, ranks=2, costs=made(lengths + 1))
+            return (
+                ballast.pack(made(lengths), 4096).hash(),
+                ballast.plan_steps(made(lengths), 4096, ranks=2, cost=costs()).hash(),
+                next(iter(run)),
+                run.packs_of(0)[0].tolist(),
+                ballast.balance(made(lengths), 3).offsets.tolist(),
+                ballast.cu_seqlens(made(np.array([7, 5])), made(lengths)).tolist(),
+                ballast.gather_indices([made(np.array([7, 5]))], made(lengths), row=9000).tolist(),
+                ballast.position_ids(made(np.array([0, 3, 5]))).tolist(),
+                ballast.label_counts(made(np.arange(5)), made(np.array([0, 3, 5]))).tolist(),
+                ballast.token_weights(made(np.ones(2)), made(np.arange(5)), made(np.array([0, 3, 5]))).tolist(),
+            )
+
+        lengths = drawn(500, 4096).astype(np.int64)
+        wanted = plans(lambda values: values)
+        self.assertEqual(plans(OnlyDLPack), wanted)
+        with self.assertRaisesRegex(ValueError, "an array of type OnlyDLPack cannot be read where it is: .*evice"):
+            ballast.balance(OnlyDLPack(lengths, device=2), 3)
+        with self.assertRaisesRegex(ValueError, "lengths holds float32, not integers"):
+            ballast.pack(OnlyDLPack(lengths.astype(np.float32)), 4096)
+        for library, make in (("array_api_strict", "asarray"), ("torch", "from_numpy"), ("tensorflow", "constant")):
+            if importlib.util.find_spec(library):
+                with self.subTest(library):
+                    self.assertEqual(plans(getattr(importlib.import_module(library), make)), wanted)
+        if importlib.util.find_spec("jax"):
+            jax = importlib.import_module("jax")
+            jax.config.update("jax_enable_x64", True)  # else its integers have 32 bits
+            with self.subTest("jax"):
+                self.assertEqual(plans(jax.numpy.asarray), wanted)
 
     def test_what_is_no_array_of_integers_is_refused_with_a_sentence(self):
         for bad, sentence in (

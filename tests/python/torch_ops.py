@@ -2,6 +2,7 @@
 """torch.ops.ballast on the CPU: every operator against the package or a plain loop, its fake and its autograd by
 opcheck, errors against those of the package, a compiled step, and the step of docs/torch-ops.md."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -352,6 +353,10 @@ class Equality(unittest.TestCase):
         offsets, members = OPS.pack(torch.from_dlpack(lengths), 9)
         self.assertEqual(np.from_dlpack(offsets).tolist(), [0, 2, 4])
         self.assertEqual(np.from_dlpack(members).tolist(), np.concatenate(ballast.pack(lengths, 9).packs).tolist())
+        if importlib.util.find_spec("jax"):
+            jax = importlib.import_module("jax")
+            offsets, members = OPS.pack(torch.from_dlpack(jax.numpy.asarray(lengths)), 9)
+            self.assertEqual(jax.numpy.from_dlpack(offsets).tolist(), [0, 2, 4])
 
 
 class Errors(unittest.TestCase):

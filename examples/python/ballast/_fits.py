@@ -11,6 +11,8 @@ import numpy as np
 
 import ballast
 
+from ._data_sets import as_array
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -103,7 +105,7 @@ def fits(
         raise ValueError(
             f"stages = {stages}: a module of transformers is one stage; ballast.longest_sequence takes more"
         )
-    lengths = np.asarray(lengths)
+    lengths = as_array(lengths)
     if lengths.ndim != 1 or (lengths.size and lengths.dtype.kind not in "iu"):
         raise ValueError("lengths must be one row of integers, tokens of each sample")
     memory, newer = _memory_of(device)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._data_sets import array_of as array_of
 from ._data_sets import from_dataset
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._ballast import make_run, share_packs
-from ._data_sets import array_of
+from ._data_sets import array_of, as_array
 from ._levels import How, LevelRun, Setting
 from .report import Observed, report_of
 
@@ -119,7 +119,7 @@ class TrainingRun:
             "micro_batches": micro_batches,
             "epochs": epochs,
             "cost": cost,
-            "costs": costs if costs is None else np.asarray(costs),
+            "costs": costs if costs is None else as_array(costs),
             "seed": seed,
             "steps_per_epoch": steps_per_epoch,
             "tokens_per_step": tokens_per_step,

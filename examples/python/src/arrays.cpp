@@ -33,7 +33,7 @@ nb::object readable(nb::module_ const& numpy, nb::object const& array, char cons
 integers::integers(nb::handle argument, char const* name) {
   auto const numpy = nb::module_::import_("numpy");
   auto const is_lengths = std::string_view(name) == "lengths";  // in their place data sets are given, too
-  array_ = is_lengths ? nb::module_::import_("ballast.lengths").attr("array_of")(argument) : numpy.attr("asarray")(argument);
+  array_ = nb::module_::import_("ballast._data_sets").attr(is_lengths ? "array_of" : "as_array")(argument);
   auto const dimensions = nb::cast<std::size_t>(array_.attr("ndim"));
   require(dimensions == 1, [&] { return std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have one"; });
   auto const n = nb::cast<std::size_t>(array_.attr("size"));

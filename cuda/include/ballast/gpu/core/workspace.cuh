@@ -3,6 +3,7 @@
 #include <ballast/core/math.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 /// @file
 /// @brief `workspace`: cuts the caller's scratch memory into arrays. All backends use the two-call convention of CUB.
@@ -18,8 +19,8 @@ class workspace {
   /// @brief What `finish` returns. @tparam On the backend
   template <class On>
   struct scratch {
-    bool ends = false;                ///< the call returns `error` now: it only counted, a step failed, or there are too few bytes
-    typename On::error_type error{};  ///< of the step that failed, or `invalid_value`
+    bool ends = false;                ///< the call returns `error` now: it only counted, a step failed, or the memory will not do
+    typename On::error_type error{};  ///< of the step that failed, or `invalid_value`: too few bytes, or not aligned to 16 bytes
     void* memory = nullptr;           ///< what the steps share, one after the other
     std::size_t bytes = 0;            ///< its size
   };
@@ -49,13 +50,14 @@ class workspace {
     out.memory = take<std::byte>(out.bytes);
     if (out.error == ok && memory_ == nullptr)
       bytes = used();
-    else if (out.error == ok && bytes < used())
+    else if (out.error == ok && (bytes < used() || reinterpret_cast<std::uintptr_t>(memory_) % least_alignment != 0))
       out.error = On::invalid_value;
     out.ends = memory_ == nullptr || out.error != ok;
     return out;
   }
 
  private:
+  static constexpr std::uintptr_t least_alignment = 16;  // what a device faults without; allocators of hosts give no more
   [[nodiscard]] std::size_t used() const noexcept { return used_ == 0 ? 1 : used_; }
   std::byte* memory_;
   std::size_t used_ = 0;

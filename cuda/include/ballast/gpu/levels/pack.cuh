@@ -74,6 +74,7 @@ template <class Index, class On, class Length, class Pays, class Outputs>
                                                   std::span<std::int64_t const> capacities, Pays const& pays, level_planner<On>& planner,
                                                   Outputs const& outputs) {
   using error_type = typename On::error_type;
+  planner.first_bad = none_bad;
   if (capacities.empty() || capacities.back() > longest_on_device || count > (std::numeric_limits<Index>::max)()) return On::invalid_value;
   for (std::size_t i = 0; i < capacities.size(); ++i)
     if (capacities[i] <= (i == 0 ? 0 : capacities[i - 1])) return On::invalid_value;
@@ -87,7 +88,6 @@ template <class Index, class On, class Length, class Pays, class Outputs>
   auto const room = memory.finish<On>(bytes, expands);
   if (room.ends) return room.error;
 
-  planner.first_bad = none_bad;
   error_type error{};
   auto const queue = [&](auto const& step) {
     if (error == error_type{}) error = step();

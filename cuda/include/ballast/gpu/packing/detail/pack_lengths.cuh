@@ -24,6 +24,7 @@ template <class Index, class On, class Length, class Outputs>
 [[nodiscard]] typename On::error_type pack_lengths(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
                                                    packing_options const& options, pack_planner<On>& planner, Outputs const& outputs) {
   using error_type = typename On::error_type;
+  planner.first_bad = none_bad;
   if (!takes_runs(options) || count > (std::numeric_limits<Index>::max)()) return On::invalid_value;
   auto const pad = pack_padding_of(options);
   return with_key(pad, [&]<class Key>(Key) {
@@ -35,7 +36,6 @@ template <class Index, class On, class Length, class Outputs>
     std::size_t no_bytes = 1;
     error_type error{};
 
-    planner.first_bad = none_bad;
     auto const queue = [&](auto const& step) {
       if (error == error_type{}) error = step();
     };

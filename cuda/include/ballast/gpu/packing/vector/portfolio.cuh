@@ -57,6 +57,7 @@ template <class On, integer Value, index_type Index>
 [[nodiscard]] typename On::error_type pack_portfolio(On on, void* temp, std::size_t& bytes, sample_measures<Value> const& samples,
                                                      vector_packing_options const& options, portfolio_options const& portfolio,
                                                      vector_planner<On>& planner, pack_arrays<Index> const& out) {
+  planner.first_bad = none_bad;
   try {
     require_valid(portfolio);
     detail::require_device_measures(samples, options);

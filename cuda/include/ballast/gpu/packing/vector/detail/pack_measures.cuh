@@ -93,7 +93,6 @@ template <class Index, class On, class Value, class Outputs>
     class_order<Key, Index> order;
     if (auto const end = order.cut(on, memory, bytes, samples.count, to.values + 1); end.ends) return end.error;
     planner.found = {};
-    planner.first_bad = none_bad;
     std::uint64_t exceeding = 0;
     auto error = order.queue(on, samples, to, options.oversize != oversize::reject);
     auto const queue = [&](auto const& step) {
