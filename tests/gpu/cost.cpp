@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 namespace gpu = ballast::gpu;
 using ballast_test::part;
@@ -249,6 +251,18 @@ void test_routed_rows(On on) {
   ballast_test::expect_refusal("expert_of[3] = 4 must be below 4",
                                [&] { gpu::clip_rows(on, rows.data(), 4, 4, 1, loads.data(), slots.data()); });
   gpu::array<std::uint64_t, On> const bad(on, 1);
+  for (auto const& [of_segments, first_bad] : {std::pair(std::vector<std::uint64_t>{1, 2, 4}, std::uint64_t{0}), {{0, 1, 3}, 3}}) {
+    auto const there = gpu::send(on, of_segments);
+    gpu::array<std::int64_t, On> const counted(on, 10);
+    call(on, "segment_loads", [&](void* temp, std::size_t& size) {
+      return gpu::segment_loads(on, temp, size, rows.data(), 4, there.data(), 2, 5, counted.data(), bad.data());
+    });
+    ballast_test::expect(gpu::fetch_one(on, bad.data()) == first_bad, "the first row without a segment");
+    lengths_type wanted(10);
+    for (std::size_t s = 0; s < 2; ++s)
+      for (auto i = of_segments[s]; i < of_segments[s + 1]; ++i) ++wanted[5 * s + std::vector<std::size_t>{0, 3, 1, 4}[i]];
+    ballast_test::expect_equal(gpu::fetch(on, counted), wanted, "the other rows");
+  }
   std::size_t bytes = 0;
   gpu::check(gpu::clip_rows(on, nullptr, bytes, rows.data(), 4, 5, 1, loads.data(), slots.data(), bad.data()), "size");
   gpu::array<std::byte, On> const temp(on, bytes);

@@ -39,8 +39,10 @@ struct count_rows {
     auto const begin = b * chunk, end = rows - begin < chunk ? rows : begin + chunk;
     auto const together = std::uint64_t{experts < words ? words / (experts == 0 ? 1 : experts) : 1};
     auto const behind = first_above(offsets + 1, segments, std::uint64_t{end} - 1);  // the last segment, or one more than there are
-    auto segment = first_above(offsets + 1, segments, std::uint64_t{begin});
-    for (auto at = begin; at < end && segment < segments; segment += together) {
+    auto const early = segments != 0 && offsets[0] > begin;                          // rows before the first segment
+    auto const first = !early ? begin : offsets[0] < end ? static_cast<std::size_t>(offsets[0]) : end;
+    auto segment = first_above(offsets + 1, segments, std::uint64_t{first});
+    for (auto at = first; at < end && segment < segments; segment += together) {
       auto const left = segments - segment, touched = segment < behind ? behind - segment + 1 : 1;
       auto const most = left < together ? left : together, some = touched < most ? touched : most;
       auto const upto = offsets[segment + some];
@@ -50,7 +52,7 @@ struct count_rows {
     }
     auto const known = segments == 0 ? 0 : offsets[segments];
     block.each([&](unsigned lane) {
-      if (lane == 0 && known < end) atomic_min(*first_bad, known < begin ? begin : known);
+      if (lane == 0 && (early || known < end)) atomic_min(*first_bad, early || known < begin ? begin : known);
     });
   }
 
