@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 #include "support/exhaustive_shards.hpp"
 #include "support/lengths.hpp"
+#include "support/rounds.hpp"
 #include "support/sound_shards.hpp"
 
 #include <algorithm>
@@ -154,7 +155,7 @@ TEST_CASE("lockstep_shards: close to the optimum of 4 ranks, and never slower th
 
 TEST_CASE("lockstep_shards: any number of ranks", "[sharding][property]") {
   ballast::splitmix64 draw(17);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 150; round += ballast_test::round_step) {
     ballast::sharding_options o{.capacity = between(50, 400, draw), .ranks = static_cast<std::uint64_t>(between(1, 40, draw))};
     o.cost_per_pass = between(0, 1000, draw);
     o.most_ranks_shared = draw() % 2 == 0 ? 0 : static_cast<std::uint64_t>(between(1, 40, draw));
