@@ -26,6 +26,7 @@ class pair_exchanger {
 
   /// `d.sorted_sets` are the current sets. Stops at a largest load of `enough`, or if none of the partners helps.
   void operator()(dealt_sets<Index>& d, std::int64_t enough) {
+    for (auto& slot : listed_) slot.set = d.none;
     search_exchanges(
         d, {.partners = partners}, enough, [&](std::uint32_t x, std::uint32_t y, std::int64_t& best) { try_all(d, x, y, best); },
         [&](std::uint32_t x) { perform(d, x); });
@@ -41,6 +42,11 @@ class pair_exchanger {
     std::uint32_t to;
     pick give, take;
   };
+  /// The choices of a set, as long as it does not change.
+  struct choices {
+    std::uint32_t set = dealt_sets<Index>::none;
+    std::vector<pick> picks;
+  };
 
   /// Lists the choices of no, one or two items of a set, most expensive first.
   static void list(dealt_sets<Index> const& d, std::uint32_t s, std::vector<pick>& out) {
@@ -54,20 +60,40 @@ class pair_exchanger {
     }
     std::sort(out.begin(), out.end(), [](pick const& a, pick const& b) { return a.cost != b.cost ? a.cost > b.cost : a.at < b.at; });
   }
+  /// As `list`, of a set that may have been listed before: the least loaded sets are partners in many rounds.
+  [[nodiscard]] choices& slot(std::uint32_t s) noexcept { return listed_[s % listed_.size()]; }
+  [[nodiscard]] std::vector<pick> const& choices_of(dealt_sets<Index> const& d, std::uint32_t s) {
+    auto& [set, picks] = slot(s);
+    if (set != s) list(d, s, picks);
+    set = s;
+    return picks;
+  }
   void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y, std::int64_t& best) {
     if (y == memory_of(d.scratch).by_load.front()) list(d, x, given_);  // the first partner of a round
-    list(d, y, taken_);
+    auto const& taken = choices_of(d, y);
+    auto const count = taken.size();
     auto const half = (d.load[x] - d.load[y]) / 2;
+    auto const load_after = [&](pick const& give, pick const& take) {
+      auto const gain = give.cost - take.cost;
+      return (std::max)(d.load[x] - gain, d.load[y] + gain);
+    };
     std::size_t nearest = 0;  // both lists descend, and so does the choice that would balance the two sets
     for (auto const& give : given_) {
-      while (nearest < taken_.size() && taken_[nearest].cost > give.cost - half) ++nearest;
-      for (auto j = nearest >= 2 ? nearest - 2 : 0; j < taken_.size() && j < nearest + 2; ++j) {
-        auto const& take = taken_[j];
-        auto const gain = give.cost - take.cost;
-        auto const load = (std::max)(d.load[x] - gain, d.load[y] + gain);
-        if (load >= best || give.size - take.size > d.room[y] || take.size - give.size > d.room[x]) continue;
+      while (nearest < count && taken[nearest].cost > give.cost - half) ++nearest;
+      auto const offer = [&](std::size_t j) {
+        auto const load = load_after(give, taken[j]);
+        if (load >= best || give.size - taken[j].size > d.room[y] || taken[j].size - give.size > d.room[x]) return;
         best = load;
-        best_ = {y, give, take};
+        best_ = {y, give, taken[j]};
+      };
+      // The further choice on either side leaves no smaller load.
+      if (nearest > 0 && load_after(give, taken[nearest - 1]) < best) {
+        if (nearest > 1) offer(nearest - 2);
+        offer(nearest - 1);
+      }
+      if (nearest < count && load_after(give, taken[nearest]) < best) {
+        offer(nearest);
+        if (nearest + 1 < count) offer(nearest + 1);
       }
     }
   }
@@ -82,10 +108,13 @@ class pair_exchanger {
     };
     lift(x, best_.give);
     lift(best_.to, best_.take);
+    for (auto const s : {x, best_.to})
+      if (slot(s).set == s) slot(s).set = d.none;
     for (auto const& [what, from] : moved_) transfer(d, what, from, from == x ? best_.to : x);
   }
 
-  std::vector<pick> given_, taken_;
+  std::vector<pick> given_;
+  std::array<choices, 32> listed_;  ///< each set has one slot, which it shares with others
   std::vector<std::pair<keyed_item<Index>, std::uint32_t>> moved_;
   move best_{};
 };
