@@ -212,18 +212,30 @@ struct dealt_sets {
   void deal_to_least_loaded(std::span<keyed_item<Index> const> in_order) {
     auto all = std::accumulate(load.begin(), load.end(), std::int64_t{0});
     for (auto const& [key, i] : in_order) all += cost[i];
+    auto const nothing = [](auto, auto) {};
     if (equal || max_items != 0 || all >= least_of<>::none || !falls(in_order))
-      return deal_in_order(in_order, [&](auto a, auto b) { return load[a] < load[b]; }, [](auto, auto) {});
+      return deal_in_order(in_order, [&](auto a, auto b) { return load[a] < load[b]; }, nothing);
+    deal_to_least(in_order, [&](std::size_t s) { return load[s]; }, nothing);
+  }
+  /// @brief Deals items in order, each to the set with room for it whose number is the smallest, of equal ones to the first.
+  /// @param in_order  the items; their sizes never rise
+  /// @param number    the number of a set, below 2^62; only an item put into the set may change it
+  /// @param on_put    called with item and set after each item
+  /// @pre `max_items` is 0 and `equal` is false
+  /// @par Complexity
+  /// O(items log sets).
+  template <class Number, class OnPut>
+  void deal_to_least(std::span<keyed_item<Index> const> in_order, Number const& number, OnPut const& on_put) {
     auto& least = detail::memory_of(scratch).least;
     auto& waiting = detail::memory_of(scratch).waiting;
     least.start(load.size());
     for (std::size_t s = 0; s < load.size(); ++s)
-      if (load[s] != 0) least.set(s, load[s]);
+      if (auto const first = number(s); first != 0) least.set(s, first);
     waiting.clear();  // a set without room for an item waits for a smaller one, as in `find_falling`
     for (auto const& [key, i] : in_order) {
       for (; !waiting.empty() && waiting.front().first >= size[i]; waiting.pop_back()) {
         std::pop_heap(waiting.begin(), waiting.end());
-        least.set(waiting.back().second, load[waiting.back().second]);
+        least.set(waiting.back().second, number(waiting.back().second));
       }
       for (; !least.empty() && room[least.first()] < size[i]; least.set(least.first(), least.none)) {
         waiting.emplace_back(room[least.first()], least.first());
@@ -232,7 +244,8 @@ struct dealt_sets {
       if (least.empty()) continue;
       auto const s = least.first();
       put(i, s);
-      least.set(s, load[s]);
+      on_put(i, s);
+      least.set(s, number(s));
     }
   }
   /// @brief Whether sizes never rise in an order. @param in_order the items

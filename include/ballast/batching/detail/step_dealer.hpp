@@ -4,6 +4,7 @@
 #include <ballast/balance/pair_exchange.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
+#include <ballast/core/least_of.hpp>
 #include <ballast/core/sort.hpp>
 #include <ballast/core/wide.hpp>
 
@@ -55,6 +56,7 @@ class step_dealer {
     deal_.cost.resize(n);
     deal_.order.resize(n);
     squares_ = all_tokens_ = most_expensive_ = 0;
+    longest_ = n == 0 ? 0 : keys_[0].key;
     for (std::size_t k = 0; k < n; ++k) {
       auto const i = id_[k] = samples[keys_[k].item];
       auto const t = deal_.size[k] = items_.tokens[i];
@@ -126,12 +128,25 @@ class step_dealer {
       deal_.load[p / each_] += base_[p].second;
     }
     std::span<keyed_item<Index> const> const order(deal_.order);
-    if (rule == deal_rule::longest_first) return deal_.deal_to_least_loaded(order);
+    if (rule == deal_rule::longest_first || order.empty()) return deal_.deal_to_least_loaded(order);
     auto const count = static_cast<std::int64_t>(ranks_);
     auto const square_target = squares_ / count;
     auto const token_target = rule == deal_rule::rate_cap ? room_in_rank_ : (std::min)(room_in_rank_, (all_tokens_ + count - 1) / count);
     auto const beyond = room_in_rank_ - token_target;
-    // A rank is better if more of its share of squares is open per open token. Cross products mostly fit in 63 bits.
+    auto const on_put = [&](std::size_t i, std::size_t r) { square_[r] += deal_.size[i] * deal_.size[i]; };
+    // A rank is better if more of its share of squares is open per open token. Two such ratios that differ do so by at least the inverse of
+    // a product of open tokens: in that unit, whole numbers tell them apart.
+    auto const unit = token_target < (std::int64_t{1} << 30) ? token_target * token_target : least_of<>::none;
+    auto const most = (least_of<>::none / 2 - 1) / unit;
+    if (square_target <= most && longest_ <= most / room_in_rank_)
+      return deal_.deal_to_least(
+          order,
+          [&](std::size_t r) {
+            auto const open = deal_.room[r] - beyond;
+            return open > 0 ? (square_[r] - square_target) * unit / open : least_of<>::none / 2 - open;
+          },
+          on_put);
+    // Cross products mostly fit in 63 bits.
     auto const match = [&](auto const& more) {
       deal_.deal_in_order(
           order,
@@ -140,7 +155,7 @@ class step_dealer {
             if (open_a <= 0 || open_b <= 0) return open_a > open_b;
             return more(square_target - square_[a], open_b, square_target - square_[b], open_a);
           },
-          [&](std::size_t i, std::size_t r) { square_[r] += deal_.size[i] * deal_.size[i]; });
+          on_put);
     };
     if (squares_ <= (std::int64_t{1} << 62) / room_in_rank_)
       match([](auto a, auto b, auto c, auto d) { return a * b > c * d; });
@@ -265,7 +280,7 @@ class step_dealer {
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;
   std::vector<std::uint64_t> best_count_;
   std::vector<std::size_t> begin_, next_;
-  std::int64_t squares_ = 0, all_tokens_ = 0, most_expensive_ = 0;
+  std::int64_t squares_ = 0, all_tokens_ = 0, longest_ = 0, most_expensive_ = 0;
   std::int64_t slowest_ = 0, total_ = 0, best_slowest_ = 0, best_total_ = 0;
 };
 
