@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <span>
 #include <vector>
 
 namespace test_batching_deal_steps {
@@ -58,6 +60,40 @@ TEST_CASE("deal_steps: in order, it deals as trainers do, and packs that are non
   CHECK(refused({{0, 2}, {3, 4}}) == "packs[0] holds 9 tokens, more than capacity 8");
   CHECK(ballast::deal_steps(ballast::groups<>{{0, 1}, {3}}, l, o, ballast::dense_4096_cost, {.how = ballast::dealing::in_order}).dropped ==
         std::vector<std::uint32_t>{0, 1, 2, 4});
+}
+
+TEST_CASE("deal_steps: a step is dealt by rates alike in every unit of tokens, whose products fit in fewer bits or more") {
+  using dealer = ballast::detail::step_dealer<std::uint32_t>;
+  std::size_t outside = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const ranks = std::uint64_t{1} << draw() % 5;
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(ranks) * (1 + draw() % 9));
+    for (auto& l : lengths) l = 16 * (1 + static_cast<std::int64_t>(draw() % (draw() % 3 == 0 ? 256 : 40)));  // shares are whole
+    std::vector<std::uint32_t> all(lengths.size());
+    std::iota(all.begin(), all.end(), 0U);
+    for (auto const rule : {ballast::detail::deal_rule::rate_cap, ballast::detail::deal_rule::rate_mean}) {
+      std::vector<std::vector<std::uint32_t>> plans;
+      for (std::int64_t const unit : {1, 16, 512}) {  // whole numbers, products of 64 bits, and of 128
+        options const o{.capacity = 4096 * unit, .ranks = ranks};
+        auto scaled = lengths;
+        for (auto& l : scaled) l *= unit;
+        auto const samples = ballast::weigh(scaled, o, [&](std::int64_t l) { return (l / unit) * (l / unit + 1000); });
+        dealer deal(samples, ranks, 1, o.capacity);
+        deal(all, std::span(&rule, 1));
+        auto& plan = plans.emplace_back();
+        for (std::size_t r = 0; r < ranks; ++r) {
+          auto const got = deal.place(r, 0);
+          plan.insert(plan.end(), got.begin(), got.end());
+          plan.push_back(~std::uint32_t{0});
+        }
+        outside += deal.left().size();
+      }
+      REQUIRE((plans[0] == plans[1] && plans[0] == plans[2]));
+    }
+  }
+  CHECK(outside > 100);
 }
 
 }  // namespace test_batching_deal_steps

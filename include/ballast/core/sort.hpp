@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -40,14 +41,17 @@ void sort_largest_first(std::vector<keyed_item<Index>>& items, std::vector<keyed
   if (items.size() <= 512) return std::sort(items.begin(), items.end());
   auto const [least, most] = std::minmax_element(items.begin(), items.end(), [](auto const& a, auto const& b) { return a.key < b.key; });
   auto const top = static_cast<std::uint64_t>(most->key), range = top - static_cast<std::uint64_t>(least->key);
-  constexpr int digit = 11;
-  std::array<std::size_t, (1U << digit) + 1> begin;
+  constexpr int most_bits = 11;
+  auto const bits = static_cast<int>(std::bit_width(range)), digits = (bits + most_bits - 1) / most_bits;
+  auto const digit = digits == 0 ? 1 : (bits + digits - 1) / digits;  // digits of equal length: fewer counters
+  std::array<std::size_t, (1U << most_bits) + 1> counters;
+  auto const begin = std::span(counters).first((std::size_t{1} << digit) + 1);
   scratch.resize(items.size());
   for (int shift = 0; shift < 64 && range >> shift != 0; shift += digit) {
     auto const digit_of = [&](auto const& x) {
-      return static_cast<std::size_t>((top - static_cast<std::uint64_t>(x.key)) >> shift & ((1U << digit) - 1));
+      return static_cast<std::size_t>((top - static_cast<std::uint64_t>(x.key)) >> shift & ((std::size_t{1} << digit) - 1));
     };
-    begin.fill(0);
+    std::ranges::fill(begin, std::size_t{0});
     for (auto const& x : items) ++begin[digit_of(x) + 1];
     for (std::size_t d = 1; d < begin.size(); ++d) begin[d] += begin[d - 1];
     for (auto const& x : items) scratch[begin[digit_of(x)]++] = x;
