@@ -5,6 +5,7 @@
 #include <ballast/memory/fast_layout.hpp>
 #include <ballast/memory/fit_layouts.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -100,6 +101,26 @@ TEST_CASE("layout_buffers_quickly: a hundred thousand nested lifetimes, each loo
   auto const layout = layout_buffers_quickly(all, {.dives = 1});
   CHECK(check_layout(all, layout).valid());
   CHECK(layout.height == certificate{64 * n, 64 * n});
+}
+
+TEST_CASE("layout_buffers_quickly: lifetimes of any begin and end, in steps that grow as buffers do") {
+  for (std::size_t const n : {400U, 1600U, 6400U / round_step}) {
+    CAPTURE(n);
+    splitmix64 draw(n);
+    auto const time = [&] { return static_cast<std::int64_t>(uniform_below(n, draw)); };
+    buffers all(n);
+    for (auto& b : all) {
+      auto const one = time(), other = time();
+      b = {.lower = (std::min)(one, other), .upper = (std::max)(one, other) + 1, .size = 1024 * (1 + time() % 100)};
+    }
+    auto const layout = layout_buffers_quickly(all);
+    CHECK(check_layout(all, layout).valid());
+    CHECK(layout.height.gap() < 0.01);
+    detail::layout_problem<> const problem(all);
+    detail::layout_dive<> dive(problem);
+    (void)dive.run(detail::dive_order::area);
+    CHECK(dive.operations() < 25 * n);
+  }
 }
 
 TEST_CASE("layout_buffers_quickly: MiniMalloc's files") {

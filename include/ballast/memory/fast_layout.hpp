@@ -74,16 +74,17 @@ template <class = when_called>
 /// @brief Gives each buffer an address, quickly, such that buffers in use at the same time do not overlap and the height is small.
 ///
 /// A dive builds the layout from the bottom: the lowest stretch of time takes a buffer that lies in it and covers its most urgent time,
-/// where few other buffers could start and little slack is left below the max load. It rises when it has none. Where buffers have fixed
-/// addresses, the result is the best of first fit and best fit instead.
+/// where few other buffers could start and little slack is left below the max load. It rises when it has none. Where the count of buffers
+/// that could start changes too often, slack alone decides. Where buffers have fixed addresses, the result is the best of first fit and
+/// best fit instead.
 ///
 /// @param buffers  the buffers; may be empty
 /// @param options  how many dives are tried
 /// @return the lowest layout found, with `layout_lower_bound`; infeasible if fixed addresses overlap
 /// @throws invalid_input as `max_load`, or if `dives` is not 1 … 5
 /// @par Complexity
-/// O((n + c) log n) time for each dive, where c counts how often a buffer stops or begins to lie in one level stretch of time: at most the
-/// number of pairs of buffers in use at the same time, usually much less, and about n where lifetimes are nested. O(n) memory.
+/// O(n log n) time for each dive, and a search for O(n) buffers among points (begin, end), O(n sqrt n) at worst, where a buffer stops or
+/// begins to lie in one level stretch of time more than 16 times on average. O(n) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>

@@ -62,7 +62,8 @@ class section_tree {
   [[nodiscard]] std::uint32_t most_urgent(std::uint32_t first, std::uint32_t last) const {
     least best;
     search(1, 0, size_, first, last, 0, best);
-    return static_cast<std::uint32_t>(best.at);
+    while (best.at < size_) best.at = 2 * best.at + (nodes_[2 * best.at + 1].key < nodes_[2 * best.at].key ? 1 : 0);
+    return static_cast<std::uint32_t>(best.at - size_);
   }
 
  private:
@@ -122,8 +123,8 @@ class section_tree {
   void search(std::size_t at, std::size_t begin, std::size_t end, std::uint32_t first, std::uint32_t last, std::int64_t above,
               least& best) const {
     if (first >= end || last <= begin || nodes_[at].key + above >= best.key) return;
-    if (end - begin == 1) {
-      best = {nodes_[at].key + above, begin};
+    if (first <= begin && end <= last) {
+      best = {nodes_[at].key + above, at};
       return;
     }
     auto const middle = (begin + end) / 2;
