@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -47,6 +48,17 @@ bool search_alone(buffers const& all, std::int64_t capacity, std::uint64_t seed)
   detail::write_layout(all, problem, search.state().lowest, layout);
   REQUIRE(check_layout(all, layout, capacity).valid());
   return true;
+}
+
+/// What `layout_buffers` does under a capacity, with a first round of little work.
+memory_layout search_in_rounds(buffers const& all, std::int64_t capacity, std::uint64_t seed, std::uint64_t work, std::uint64_t round) {
+  detail::layout_problem<> const problem(all);
+  search_limits const limits{.work = work};
+  ballast::search_budget budget(limits);
+  auto start = detail::lowest_dive(all, problem, layout_lower_bound(all), 5, budget);
+  if (start.height.value <= capacity) return start;
+  detail::layout_ladder<> ladder(all, problem, seed, 0, budget, std::move(start));
+  return ladder.fit(capacity, detail::search_entries(problem), round);
 }
 
 /// Lays out under a capacity, twice, and checks the answer: a layout by the validator, its absence by the second method.
@@ -185,7 +197,8 @@ TEST_CASE("layout_buffers: a seed that is lost for long lets others begin anew")
     b.size = 1 + below(100);
   }
   auto const capacity = ballast::max_load(all);
-  auto const layout = ballast::layout_buffers(all, {.capacity = capacity, .seed = 2}, {.work = 10'000'000});  // alone, it ends as unknown
+  CHECK(search_in_rounds(all, capacity, 2, 10'000'000, 10'000'000).status == ballast::status::unknown);  // alone
+  auto const layout = search_in_rounds(all, capacity, 2, 10'000'000, 5'000'000);
   CHECK(layout.status == ballast::status::feasible);
   CHECK(ballast::check_layout(all, layout, capacity).valid());
 }
@@ -207,6 +220,26 @@ TEST_CASE("layout_buffers: more work is never worse") {
     better += height < layout_buffers_quickly(all).height.value ? 1 : 0;
   }
   CHECK(better > 0);
+}
+
+TEST_CASE("layout_buffers: with a capacity, what less work has answered stays the answer") {
+  int answers = 0, unknown = 0;
+  for (std::uint64_t seed = 0; seed < 120; seed += round_step) {
+    CAPTURE(seed);
+    splitmix64 draw(seed);
+    auto const all = random_buffers(100, 100, 97, draw);
+    memory_layout last;
+    for (std::uint64_t work = 250'000; work <= 16'000'000; work = work / 2 * 3) {
+      CAPTURE(work);
+      auto const layout = search_in_rounds(all, max_load(all), seed, work, 400'000);
+      REQUIRE(check_layout(all, layout, max_load(all)).valid());
+      if (last.status != status::unknown) REQUIRE(layout == last);
+      answers += last.status == status::unknown && layout.status != status::unknown && layout.nodes > 0 ? 1 : 0;
+      unknown += layout.status == status::unknown ? 1 : 0;
+      last = layout;
+    }
+  }
+  CHECK((answers > 0 && unknown > 0));
 }
 
 TEST_CASE("layout_buffers: a stop keeps the best so far") {

@@ -45,23 +45,24 @@ class layout_ladder {
         best_(std::move(start)) {}
 
   /// A layout within the capacity, which the start is not. How long a search takes differs by orders of magnitude from seed to seed, so one
-  /// that has not ended with half of the work lets others begin anew for a short time each, and then goes on. `entries` of its tables are
-  /// made for each of them.
-  [[nodiscard]] memory_layout fit(std::int64_t capacity, std::uint64_t entries) {
-    auto const work = budget_.limit(), share = (std::max)(work / 128, 16 * entries);
+  /// that has not ended in the work of a round lets others begin anew for a short time each, for half as much, and goes on in the next. No
+  /// round depends on the limit, so more work only adds to what is done. `entries` of its tables are made for each search; `round` is
+  /// the work of the first.
+  [[nodiscard]] memory_layout fit(std::int64_t capacity, std::uint64_t entries, std::uint64_t round = 500'000'000) {
     constexpr auto endless = (std::numeric_limits<std::uint64_t>::max)();
-    std::uint64_t run = 0;
-    search_.until(work / 2);
-    auto answer = attempt(search_, capacity, run, endless);
-    for (std::uint64_t k = 1; answer == layout_answer::cut_short && budget_.allows(work / 4 * 3); ++k) {
-      layout_search<> other(problem_, seed_ + k * 0x9e3779b97f4a7c15U, budget_);
-      other.until(budget_.spent() + share);
-      std::uint64_t own_run = 0;
-      answer = attempt(other, capacity, own_run, endless);
-      others_nodes_ += other.nodes();
+    std::uint64_t run = 0, seed = seed_;
+    auto answer = layout_answer::cut_short;
+    for (; answer == layout_answer::cut_short && budget_.allows(); round *= 8) {
+      search_.until(round);
+      answer = attempt(search_, capacity, run, endless);
+      while (answer == layout_answer::cut_short && budget_.allows(round / 2 * 3)) {
+        layout_search<> other(problem_, seed += 0x9e3779b97f4a7c15U, budget_);
+        other.until(budget_.spent() + (std::max)(round / 64, 16 * entries));
+        std::uint64_t own_run = 0;
+        answer = attempt(other, capacity, own_run, endless);
+        others_nodes_ += other.nodes();
+      }
     }
-    search_.until(endless);
-    if (answer == layout_answer::cut_short) answer = attempt(search_, capacity, run, endless);
     if (answer != layout_answer::found) {
       best_.status = answer == layout_answer::none ? status::infeasible : status::unknown;
       best_.offsets.clear();
@@ -143,16 +144,16 @@ template <class = when_called>
 /// The best dive of `layout_buffers_quickly` comes first. Where it does not suffice, a depth-first search builds layouts from the bottom.
 /// It takes a time in a stretch of least floor, and decides which buffer starts there next, or that none does. It learns from failures
 /// which times are hard, never enters a state again that has failed, and restarts with other rules and orders. With a capacity, a search
-/// that has not ended with half of the work lets others begin anew from other seeds for a quarter of it, and then goes on. For the least
-/// height, one search tries several capacities in turn, from the lower bound upwards.
+/// lets others begin anew from other seeds now and then, and goes on. For the least height, one search tries several capacities in turn,
+/// from the lower bound upwards.
 ///
 /// @param buffers  the buffers; may be empty
 /// @param options  capacity, and the seed of the search
 /// @param limits   when the search stops; `gap` counts only without a capacity
 /// @return with a capacity: a layout within it, or that none exists (which is then proven), or `unknown`. Without: the lowest layout found.
 /// The lower bound is `layout_lower_bound`, or one more unit than the largest capacity that the search has ruled out
-/// @post the layout passes `check_layout`; it is never above that of `layout_buffers_quickly`, and without a capacity more work never
-/// gives a higher one
+/// @post the layout passes `check_layout`; it is never above that of `layout_buffers_quickly`, and more work never gives a higher one. With
+/// a capacity, what less work has answered stays the answer
 /// @throws invalid_input as `max_load`, or if the capacity is negative
 /// @par Complexity
 /// That of `layout_buffers_quickly`, which counts as work but ends in any case, and at most `limits.work` of search. Memory: O(n + p) for p
