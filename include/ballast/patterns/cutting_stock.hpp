@@ -7,6 +7,7 @@
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/patterns/detail/fewest_packs_program.hpp>
+#include <ballast/patterns/detail/full_pack_joins.hpp>
 #include <ballast/patterns/detail/full_packs_program.hpp>
 #include <ballast/patterns/detail/pattern_dive.hpp>
 #include <ballast/patterns/detail/reduce_stock.hpp>
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -48,94 +50,157 @@ struct cutting_stock {
 
 namespace detail {
 
-inline constexpr std::uint64_t most_reduced = 4096;                   // distinct lengths; reduction takes time quadratic in them
-inline constexpr std::int64_t most_capacity = std::int64_t{1} << 30;  // for which no sum of 2^33 samples overflows
-inline constexpr std::uint64_t least_rooms = 256;                     // of a table of pricing; with fewer, it would promise too much
+inline constexpr std::uint64_t most_reduced = 4096;                    // distinct lengths; reduction takes time quadratic in them
+inline constexpr std::int64_t most_capacity = std::int64_t{1} << 30;   // for which no sum of 2^33 samples overflows
+inline constexpr std::uint64_t least_rooms = 256;                      // of a table of pricing; with fewer, it would promise too much
+inline constexpr std::size_t first_searches = 8, later_searches = 16;  // of joins, before programs and after each of them
+inline constexpr std::uint64_t first_search_work = 1'000'000;
+
+/// A question of `solve_cutting_stock` with valid arguments, within a search that has begun, until its work is `end`.
+template <class = when_called>
+class stock_solver {
+ public:
+  stock_solver(histogram const& lengths, cutting_stock_options const& options, search_budget& budget, std::uint64_t end)
+      : lengths_(lengths), options_(options), budget_(budget), end_(end), distinct_(lengths.lengths.size()), begin_(budget.spent()) {}
+
+  [[nodiscard]] cutting_stock run(pack_patterns const& start) {
+    if (options_.capacity <= most_capacity && lengths_.samples() >> 33 == 0 && distinct_ <= most_reduced && !decided_early()) search(start);
+    out_.work = budget_.spent() - begin_;
+    out_.complete = !budget_.interrupted();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t packs_left() const { return options_.packs - made_.packs(); }
+  // Makes what some best plan has, and what every plan has if all packs have to be full. Whether that is the answer.
+  [[nodiscard]] bool decided_early() {
+    rows_.capacity = options_.capacity;
+    for (auto c = distinct_; c-- > 0;) {
+      rows_.length.push_back(lengths_.lengths[c]);
+      rows_.item_class.push_back(static_cast<std::uint32_t>(c));
+      rows_.count.push_back(lengths_.counts[c]);
+    }
+    if (options_.max_samples != 0 && distinct_ != 0 &&
+        options_.max_samples < (std::min)(lengths_.samples(), static_cast<std::uint64_t>(options_.capacity / lengths_.lengths.front())))
+      rows_.max_samples = options_.max_samples;  // it may bind
+    auto const reduce = options_.reduce && rows_.max_samples == 0;
+    if (reduce) {
+      budget_.spend(distinct_ * distinct_);
+      stock_reduction(rows_, made_);
+    }
+    std::uint64_t volume = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) volume += rows_.count[i] * static_cast<std::uint64_t>(rows_.length[i]);
+    auto packs = made_.packs() + divide_up(volume, static_cast<std::uint64_t>(options_.capacity));
+    if (rows_.max_samples != 0) packs = (std::max)(packs, divide_up(lengths_.samples(), rows_.max_samples));
+    if (packs > options_.packs) {
+      out_.status = status::infeasible;
+      return true;
+    }
+    full_ = reduce && volume == packs_left() * static_cast<std::uint64_t>(options_.capacity);
+    if (full_ && full_pack_joins<>::affordable(rows_, work_left())) {
+      joins_.emplace(rows_, budget_, end_);
+      note_joins(joins_->join_all());
+      search_joins(first_searches, 2 * (budget_.spent() - begin_) + first_search_work);
+      rows_ = joins_->rows_left(static_cast<std::uint32_t>(distinct_));
+    }
+    return out_.status != status::unknown;
+  }
+  [[nodiscard]] std::uint64_t work_left() const {
+    auto const end = (std::min)(end_, budget_.limit());
+    return end - (std::min)(budget_.spent(), end);
+  }
+
+  void search_joins(std::size_t searches, std::uint64_t most) {
+    if (joins_ && out_.status == status::unknown) note_joins(joins_->search(searches, (std::min)(end_, budget_.spent() + most)));
+  }
+  void note_joins(status found) {
+    out_.status = found;
+    if (found != status::feasible) return;
+    out_.patterns = made_;
+    joins_->for_each_pack([&](auto const& pack) { append(out_.patterns, joins_->rows(), pack); });
+  }
+  static void append(pack_patterns& to, pattern_rows const& rows, std::span<std::uint32_t const> held) {
+    std::vector<pattern_item> pack;
+    for (auto const i : held) add_copies(pack, rows.item_class[i]);
+    to.push_back(pack, 1);
+  }
+
+  void search(pack_patterns const& start) {
+    auto const layers = rows_.max_samples == 0 ? 1 : rows_.max_samples + 1;
+    auto const most_rooms =
+        options_.most_cells / (std::uint64_t{rows_.size()} + 1) / layers;  // a table has a row more than there are lengths
+    if (most_rooms < least_rooms) return;
+    auto const unit = static_cast<std::int64_t>(divide_up(static_cast<std::uint64_t>(options_.capacity) + 1, most_rooms));
+    auto const table = (std::uint64_t{rows_.size()} + 1) * layers * (static_cast<std::uint64_t>(options_.capacity / unit) + 1);
+    if (rows_.size() > options_.most_rows || table > work_left()) return;  // a pricing takes about half of `table`
+    if (full_ && unit == 1)
+      attempt<full_packs_program<>>(full_knapsack<>(rows_), columns(start));
+    else
+      attempt<fewest_packs_program<>>(pattern_knapsack<>(rows_, unit), columns(start));
+  }
+  // The patterns of samples that are left, as rows.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> columns(pack_patterns const& start) const {
+    std::vector<std::uint32_t> row_of(distinct_ + 1, static_cast<std::uint32_t>(rows_.size()));
+    for (std::uint32_t i = 0; i < rows_.size(); ++i)
+      if (rows_.item_class[i] < distinct_) row_of[rows_.item_class[i]] = i;
+    std::vector<std::vector<std::uint32_t>> out;
+    for (std::size_t p = 0; p < start.size(); ++p) {
+      std::vector<std::uint32_t> column;
+      auto whole = true;
+      for (auto const& [c, copies] : start[p]) {
+        whole = whole && row_of[c] < rows_.size();
+        column.insert(column.end(), copies, row_of[c]);
+      }
+      std::sort(column.begin(), column.end());
+      if (whole) out.push_back(std::move(column));
+    }
+    return out;
+  }
+  template <class Program>
+  void attempt(typename Program::pricing knapsack, std::vector<std::vector<std::uint32_t>> const& start) {
+    for (std::uint64_t k = 0; out_.status == status::unknown && (k == 0 || budget_.allows(end_)); ++k) {
+      auto const before = budget_.spent();
+      pattern_attempt shared(rows_, options_.seed + k, k % Program::turns != Program::turns - 1, budget_, end_);
+      pattern_dive<Program> dive(shared, knapsack);
+      out_.status = dive.run(packs_left(), start);
+      if (k == 0 && !joins_) note_values(dive.program());
+      if (out_.status == status::feasible && joins_) {
+        dive.for_each_pack([&](auto const& held) { joins_->add_pack(rows_, held); });
+        note_joins(status::feasible);
+      } else if (out_.status == status::feasible) {
+        out_.patterns = made_;
+        dive.for_each_pack([&](auto const& held) { append(out_.patterns, rows_, held); });
+      }
+      search_joins(later_searches, (budget_.spent() - before) / 2);
+    }
+  }
+  template <class Program>
+  void note_values(Program const& program) {
+    if (program.values().empty()) return;
+    out_.values.assign(distinct_, 0);
+    for (std::size_t i = 0; i < rows_.size(); ++i) out_.values[rows_.item_class[i]] = program.values()[i];
+    out_.value_of_pack = program.value_of_pack();
+    program.for_each_basic([&](auto const& held) { append(out_.basis, rows_, held); });
+  }
+
+  histogram const& lengths_;
+  cutting_stock_options const& options_;
+  search_budget& budget_;
+  std::uint64_t end_;
+  std::size_t distinct_;
+  std::uint64_t begin_;
+  pattern_rows rows_;   // what is left
+  pack_patterns made_;  // packs of a best plan
+  bool full_ = false;   // whether every pack of what is left has to be full
+  std::optional<full_pack_joins<>> joins_;
+  cutting_stock out_;
+};
 
 /// `solve_cutting_stock` of valid arguments within a search that has begun, until its work is `end`.
 template <class = when_called>
 [[nodiscard]] cutting_stock solve_stock(histogram const& lengths, cutting_stock_options const& options, search_budget& budget,
                                         std::uint64_t end, pack_patterns const& start) {
-  cutting_stock out;
-  auto const distinct = std::uint64_t{lengths.lengths.size()};
-  if (options.capacity > most_capacity || lengths.samples() >> 33 != 0 || distinct > most_reduced) return out;
-  auto const begin = budget.spent();
-  pattern_rows rows{options.capacity, {}, {}, {}, 0};
-  for (auto c = lengths.lengths.size(); c-- > 0;) {
-    rows.length.push_back(lengths.lengths[c]);
-    rows.item_class.push_back(static_cast<std::uint32_t>(c));
-    rows.count.push_back(lengths.counts[c]);
-  }
-  pack_patterns made;
-  if (options.max_samples != 0 && !lengths.lengths.empty() &&
-      options.max_samples < (std::min)(lengths.samples(), static_cast<std::uint64_t>(options.capacity / lengths.lengths.front())))
-    rows.max_samples = options.max_samples;  // it may bind
-  if (options.reduce && rows.max_samples == 0) {
-    budget.spend(distinct * distinct);
-    stock_reduction(rows, made);
-  }
-  std::uint64_t volume = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) volume += rows.count[i] * static_cast<std::uint64_t>(rows.length[i]);
-  out.work = budget.spent() - begin;
-  auto packs = made.packs() + divide_up(volume, static_cast<std::uint64_t>(options.capacity));
-  if (rows.max_samples != 0) packs = (std::max)(packs, divide_up(lengths.samples(), rows.max_samples));
-  if (packs > options.packs) {
-    out.status = status::infeasible;
-    return out;
-  }
-  auto const layers = rows.max_samples == 0 ? 1 : rows.max_samples + 1;
-  auto const most_rooms = options.most_cells / (std::uint64_t{rows.size()} + 1) / layers;  // a table has a row more than there are lengths
-  if (most_rooms < least_rooms) return out;
-  auto const unit = static_cast<std::int64_t>(divide_up(static_cast<std::uint64_t>(options.capacity) + 1, most_rooms));
-  auto const table = (std::uint64_t{rows.size()} + 1) * layers * (static_cast<std::uint64_t>(options.capacity / unit) + 1);
-  auto const work = (std::min)(end, budget.limit()) - (std::min)(begin, (std::min)(end, budget.limit()));
-  if (rows.size() > options.most_rows || table > work) return out;  // a pricing takes about half of `table`
-  std::vector<std::uint32_t> row_of(lengths.lengths.size(), static_cast<std::uint32_t>(rows.size()));
-  for (std::uint32_t i = 0; i < rows.size(); ++i) row_of[rows.item_class[i]] = i;
-  std::vector<std::vector<std::uint32_t>> columns;
-  for (std::size_t p = 0; p < start.size(); ++p) {
-    std::vector<std::uint32_t> column;
-    auto whole = true;
-    for (auto const& [c, copies] : start[p]) {
-      whole = whole && row_of[c] < rows.size();
-      column.insert(column.end(), copies, row_of[c]);
-    }
-    std::sort(column.begin(), column.end());
-    if (whole) columns.push_back(std::move(column));
-  }
-  std::vector<pattern_item> pack;
-  auto const append = [&](pack_patterns& to) {
-    return [&](std::span<std::uint32_t const> of) {
-      pack.clear();
-      for (auto const i : of) add_copies(pack, rows.item_class[i]);
-      to.push_back(pack, 1);
-    };
-  };
-  auto const attempts = [&]<class Program>(typename Program::pricing knapsack) {
-    for (std::uint64_t attempt = 0; out.status == status::unknown && (attempt == 0 || budget.allows(end)); ++attempt) {
-      pattern_attempt shared(rows, options.seed + attempt, attempt % Program::turns != Program::turns - 1, budget, end);
-      pattern_dive<Program> dive(shared, knapsack);
-      out.status = dive.run(options.packs - made.packs(), columns);
-      auto const& program = dive.program();
-      if (attempt == 0 && !program.values().empty()) {
-        out.values.assign(lengths.lengths.size(), 0);
-        for (std::size_t i = 0; i < rows.size(); ++i) out.values[rows.item_class[i]] = program.values()[i];
-        out.value_of_pack = program.value_of_pack();
-        program.for_each_basic(append(out.basis));
-      }
-      if (out.status != status::feasible) continue;
-      out.patterns = made;
-      dive.for_each_pack(append(out.patterns));
-    }
-  };
-  auto const all_full = volume == (options.packs - made.packs()) * static_cast<std::uint64_t>(options.capacity);
-  if (options.reduce && rows.max_samples == 0 && unit == 1 && all_full)
-    attempts.template operator()<full_packs_program<>>(full_knapsack<>(rows));
-  else
-    attempts.template operator()<fewest_packs_program<>>(pattern_knapsack<>(rows, unit));
-  out.work = budget.spent() - begin;
-  out.complete = !budget.interrupted();
-  return out;
+  return stock_solver<>(lengths, options, budget, end).run(start);
 }
 
 BALLAST_INSTANTIATE(cutting_stock solve_stock(histogram const&, cutting_stock_options const&, search_budget&, std::uint64_t,

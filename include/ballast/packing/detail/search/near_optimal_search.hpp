@@ -148,19 +148,16 @@ class near_optimal_search {
                   budget_.spent() + tuning_.bound_work));
   }
 
-  // Whether every pack of a plan that meets the bound is full, and a table of exact lengths prices such packs. Then that plan is looked for
-  // before all else.
-  [[nodiscard]] bool all_full() const {
-    auto const tokens = lengths_.tokens();
-    auto const most_rows = cutting_stock_options{}.most_cells / (static_cast<std::uint64_t>(capacity_) + 1);
-    return tokens % capacity_ == 0 && tokens / capacity_ == bound_.packs && lengths_.lengths.size() < most_rows;
-  }
+  // Whether every pack of a plan that meets the bound is full. Then that plan is looked for before all else.
+  [[nodiscard]] bool all_full() const { return lengths_.tokens() == bound_.packs * capacity_; }
   // Finds the fewest packs, or what proves that fewer are impossible, unless there are too many lengths or the work is spent before.
   void finish_exactly(std::size_t most_rows, std::uint64_t end) {
     if (!tuning_.exact_finish || lengths_.lengths.size() > most_reduced) return;
     if (loose_) tighten();
     for (auto packs = static_cast<std::uint64_t>(bound_.packs); packs < best_packs_; ++packs) {
-      auto const found = solve_stock(lengths_, {.capacity = capacity_, .packs = packs, .most_rows = most_rows}, budget_, end, {});
+      cutting_stock_options options{.capacity = capacity_, .packs = packs, .most_rows = most_rows};
+      if (all_full()) options.most_cells = tuning_.most_full_cells;
+      auto const found = solve_stock(lengths_, options, budget_, end, {});
       if (found.status == status::unknown) return;
       if (found.status == status::infeasible) {
         bound_ = {static_cast<std::int64_t>(packs + 1), packing_bound::cutting_stock};

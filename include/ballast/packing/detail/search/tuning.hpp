@@ -57,7 +57,7 @@ struct search_tuning {
 
   // The exact finish: at first with few lengths and little work, later with three quarters of the work that is left.
   std::size_t few_rows = 250, most_rows = 1000;  ///< most distinct lengths when packs that some best plan has are made
-  std::uint64_t first_finish_work = 100'000'000;
+  std::uint64_t first_finish_work = 100'000'000, most_full_cells = std::uint64_t{1} << 24;
 
   // Blocks: the least samples of one, the most from which it grows, packs above the bound up to which they are tried, and their work.
   std::size_t least_block = 120, most_block = 1400;
