@@ -100,7 +100,7 @@ class stock_solver {
     if (full_ && full_pack_joins<>::affordable(rows_, work_left())) {
       joins_.emplace(rows_, budget_, end_);
       note_joins(joins_->join_all());
-      search_joins(first_searches, 2 * (budget_.spent() - begin_) + first_search_work);
+      if (joins_->joined()) search_joins(first_searches, 2 * (budget_.spent() - begin_) + first_search_work);
       rows_ = joins_->rows_left(static_cast<std::uint32_t>(distinct_));
     }
     return out_.status != status::unknown;
@@ -213,7 +213,8 @@ BALLAST_INSTANTIATE(cutting_stock solve_stock(histogram const&, cutting_stock_op
 /// Packs that some plan of fewest packs has are made first. Then the linear program over all patterns is solved, with a row for each length
 /// and patterns that hold no length more often than it occurs. Where capacities are large, a table of rounded lengths bounds a depth-first
 /// search of patterns. If the program's values prove that more packs are needed, the answer is `infeasible`. Where the samples have to fill
-/// every pack (and `reduce` is true), least squares over full packs take the place of the linear program, and `values` stay empty.
+/// every pack (and `reduce` is true), samples that every plan has in one pack are joined, which alone proves many answers. Then least
+/// squares over full packs take the place of the linear program, and `values` stay empty.
 /// Otherwise dives take packs of the program one by one, and solve it anew for the samples that are left. At most eight last packs are
 /// filled by exhaustive search. Attempts with other random numbers follow until the work is spent.
 ///

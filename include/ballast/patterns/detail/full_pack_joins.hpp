@@ -40,6 +40,8 @@ class full_pack_joins {
     if (!join_all(left_)) return status::infeasible;
     return left_.empty() ? status::feasible : status::unknown;
   }
+  /// Whether there are any joins.
+  [[nodiscard]] bool joined() const noexcept { return !joins_.empty(); }
   /// Searches `searches` times, with other random numbers and more nodes each time, or until the work is `end`.
   [[nodiscard]] status search(std::size_t searches, std::uint64_t end) {
     end_ = end;
