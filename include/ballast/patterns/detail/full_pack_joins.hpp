@@ -115,14 +115,13 @@ class full_pack_joins {
       join(samples, length, other);
     }
   }
-  // Makes the joins that every plan has; none if the longest lengths have none. False if the samples fill no packs.
+  // Makes the joins that every plan has. False if the samples fill no packs.
   [[nodiscard]] bool join_all(sample_counts& samples) {
     lengths all;
     for (auto const& [l, count] : samples) all.push_back(l);
     for (auto const l : all) join_full(samples, l);
     auto at = samples.begin();
-    auto const enough = [&] { return joins_.empty() ? (std::min)(samples.size(), most_tried) : samples.size(); };
-    for (std::size_t without = 0; without < enough() && budget_.allows(end_); ++without) {
+    for (std::size_t without = 0; without < samples.size() && budget_.allows(end_); ++without) {
       if (at == samples.end()) at = samples.begin();
       auto const length = at->first, other = partner(samples, length);
       if (other == impossible) return false;
