@@ -230,6 +230,9 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"pack f --capacity 20 --multiple 0", "--multiple 0: expected"},
       {"pack f --capacity 20 --pack-count-multiple 0", "--pack-count-multiple 0: expected"},
       {"pack f --capacity 20 --seed -1", "--seed -1: expected a whole number from 0 to 2^64-1"},
+      {"pack f --capacity 20 --strategy near-optimal --work 0", "--work 0: expected a whole number from 1 to 2^63-1"},
+      {"pack f --capacity 20 --work 5000000000",
+       "--work is that of --strategy near-optimal, which searches as long; auto searches at most a second"},
       {"pack f --capacity 20 --strategy best",
        "--strategy best: expected one of auto, next-fit, first-fit, ffd, bfd, worst-fit, ffs, bfs, online, near-optimal, isf, "
        "completion, "

@@ -70,6 +70,7 @@ TEST_CASE("pack runs the library's packer of that name and writes its packs", "[
       {"online", ballast::best_fit(lengths, o)},
       {"auto", ballast::pack(lengths, o, ballast::search_limits{})},
       {"near-optimal", ballast::near_optimal(lengths, o)},
+      {"near-optimal --work 1", ballast::near_optimal(lengths, o, {.work = 1})},
   };
   for (auto const& [name, plan] : plans) {
     CAPTURE(name);

@@ -50,7 +50,7 @@ template <class Index>
   if (arguments.padded) return ballast::padded_batches<Index>(lengths, arguments.limits.options);
   if constexpr (built_with_cuda)
     if (arguments.backend == backend::cuda) return pack_on_gpu<Index>(lengths, arguments.limits.options);
-  return run_packer<Index>(arguments.strategy, lengths, arguments.limits.options);
+  return run_packer<Index>(arguments.strategy, lengths, arguments.limits.options, arguments.work);
 }
 
 template <class Plan>
@@ -64,10 +64,10 @@ void require_plan(Plan const& plan, ballast::packing_options const& o) {
 }
 
 /// The report of a histogram that need not be expanded: packs are counted, no member is listed.
-[[nodiscard]] packing_report count(table const& input, strategy which, ballast::packing_options const& o) {
+[[nodiscard]] packing_report count(table const& input, strategy which, ballast::packing_options const& o, std::uint64_t work) {
   auto const samples = to_histogram(input);
   auto const tally = which == strategy::bfd            ? ballast::count_packs(samples, o)
-                     : which == strategy::near_optimal ? ballast::count_near_optimal(samples, o)
+                     : which == strategy::near_optimal ? ballast::count_near_optimal(samples, o, {.work = work})
                                                        : ballast::count_packs(samples, o, ballast::search_limits{});
   require_plan(tally, o);
   packing_report report{.samples = samples.samples(),
@@ -244,7 +244,7 @@ void run(pack_arguments const& arguments) {
   if (arguments.input.select.histogram && counts_histograms(arguments.strategy) && arguments.ranks == 0 && arguments.out.empty() &&
       !arguments.padded && !arguments.fixed) {
     spent.read = watch.lap();
-    report = count(input, arguments.strategy, o);
+    report = count(input, arguments.strategy, o, arguments.work);
     spent.plan = watch.lap();
   } else {
     std::vector<std::int64_t> expanded;
@@ -308,6 +308,8 @@ void add_pack(CLI::App& app, std::string const& command_line) {
             "vector-best-fit or portfolio");
   auto const backend_of = [](auto const& option, auto const& text) { return named(option, text, std::span(backends)).backend; };
   add_value(command, "--backend", arguments->backend, backend_of, "where to pack: host (default) or cuda, a GPU, where auto means bfd");
+  auto* const work = add_value(command, "--work", arguments->work, positive,
+                               "with near-optimal: operations of its search, about a nanosecond each; 1000000000 by default");
   add_value(command, "--pack-count-multiple", o.pack_count_multiple, positive, "make the number of packs a multiple of this");
   add_value(command, "--seed", o.seed, from_0, "seed of the random strategies");
   auto* const ranks = add_value(command, "--ranks", arguments->ranks, positive,
@@ -320,8 +322,10 @@ void add_pack(CLI::App& app, std::string const& command_line) {
   command.add_flag("--static", arguments->fixed,
                    "pad each pack to --capacity tokens and one number of sequences: cu_seqlens of constant size, as CUDA graphs need");
   command.add_flag("--json", arguments->json, json_help);
-  command.callback([arguments] {
+  command.callback([arguments, work] {
     auto& pack = *arguments;
+    if (work->count() != 0 && pack.strategy != strategy::near_optimal)
+      throw bad_input("--work is that of --strategy near-optimal, which searches as long; auto searches at most a second");
     read_capacities(pack.limits, pack.input);
     require_shapes(pack);
     if (pack.backend == backend::cuda && pack.strategy == strategy::automatic) pack.strategy = strategy::bfd;

@@ -17,6 +17,7 @@ struct pack_arguments {
   limit_arguments limits;
   ballast_cli::strategy strategy = strategy::automatic;
   ballast_cli::backend backend = backend::host;
+  std::uint64_t work = ballast::search_limits{}.work;  ///< of near_optimal
   std::uint64_t ranks = 0;  ///< packs in a step, for which packs are put in order; 0: they stay as the packer left them
   std::string model;        ///< whose modelled time orders them, with ranks; empty: their tokens do
   std::string out;          ///< folder; empty: nothing is written

@@ -133,7 +133,7 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
   o.pack_count_multiple = limits.pack_count_multiple;
   o.oversize = limits.oversize;
   o.seed = limits.seed;
-  measured_packing<Index> of{.plan = run_packer<Index>(arguments.strategy, samples, o), .distances = {}};
+  measured_packing<Index> of{.plan = run_packer<Index>(arguments.strategy, samples, o, arguments.work), .distances = {}};
   auto& plan = of.plan;
   require_multiple(plan.status, plan.count.value, o.pack_count_multiple, true);
   if (arguments.ranks != 0) {

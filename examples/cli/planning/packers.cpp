@@ -27,11 +27,12 @@ constexpr auto searching = "searching for fewer packs";
 }
 
 template <class Index>
-ballast::packing<Index> run_packer(strategy which, std::span<std::int64_t const> lengths, ballast::packing_options const& options) {
+ballast::packing<Index> run_packer(strategy which, std::span<std::int64_t const> lengths, ballast::packing_options const& options,
+                                   std::uint64_t work) {
   progress_line progress(searching);
   switch (which) {
     case strategy::automatic: return ballast::pack<Index>(lengths, options, {.progress = progress});
-    case strategy::near_optimal: return ballast::near_optimal<Index>(lengths, options, {.progress = progress});
+    case strategy::near_optimal: return ballast::near_optimal<Index>(lengths, options, {.work = work, .progress = progress});
     case strategy::next_fit: return ballast::next_fit<Index>(lengths, options);
     case strategy::first_fit: return ballast::first_fit<Index>(lengths, options);
     case strategy::ffd: return ballast::first_fit_decreasing<Index>(lengths, options);
@@ -46,7 +47,7 @@ ballast::packing<Index> run_packer(strategy which, std::span<std::int64_t const>
 
 template <class Index>
 ballast::vector_packing<Index> run_packer(strategy which, ballast::sample_measures const& samples,
-                                          ballast::vector_packing_options const& options) {
+                                          ballast::vector_packing_options const& options, std::uint64_t work) {
   progress_line progress(searching);
   switch (which) {
     case strategy::automatic:
@@ -54,16 +55,18 @@ ballast::vector_packing<Index> run_packer(strategy which, ballast::sample_measur
     case strategy::isf: return ballast::iterative_sampling<Index>(samples, options);
     case strategy::completion: return ballast::bin_completion<Index>(samples, options);
     case strategy::vector_best_fit: return ballast::vector_best_fit<Index>(samples, options);
-    case strategy::near_optimal: return ballast::near_optimal<Index>(samples, options, {.progress = progress});
+    case strategy::near_optimal: return ballast::near_optimal<Index>(samples, options, {.work = work, .progress = progress});
     default: throw std::logic_error("a strategy without a packer of several measures");
   }
 }
 
-template ballast::packing<std::uint32_t> run_packer(strategy, std::span<std::int64_t const>, ballast::packing_options const&);
-template ballast::packing<std::uint64_t> run_packer(strategy, std::span<std::int64_t const>, ballast::packing_options const&);
+template ballast::packing<std::uint32_t> run_packer(strategy, std::span<std::int64_t const>, ballast::packing_options const&,
+                                                    std::uint64_t);
+template ballast::packing<std::uint64_t> run_packer(strategy, std::span<std::int64_t const>, ballast::packing_options const&,
+                                                    std::uint64_t);
 template ballast::vector_packing<std::uint32_t> run_packer(strategy, ballast::sample_measures const&,
-                                                           ballast::vector_packing_options const&);
+                                                           ballast::vector_packing_options const&, std::uint64_t);
 template ballast::vector_packing<std::uint64_t> run_packer(strategy, ballast::sample_measures const&,
-                                                           ballast::vector_packing_options const&);
+                                                           ballast::vector_packing_options const&, std::uint64_t);
 
 }  // namespace ballast_cli

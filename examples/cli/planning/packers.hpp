@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/search_limits.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
 #include <ballast/packing/vector/measures.hpp>
@@ -70,14 +71,16 @@ inline constexpr oversize_name oversize_policies[] = {
   return oversize_policies[static_cast<std::size_t>(policy)].word;
 }
 
-/// Runs one packer. Instantiated for 32-bit and 64-bit indices.
+/// Runs one packer; near_optimal takes at most about `work` operations. Instantiated for 32-bit and 64-bit indices.
 template <class Index>
 [[nodiscard]] ballast::packing<Index> run_packer(strategy which, std::span<std::int64_t const> lengths,
-                                                 ballast::packing_options const& options);
+                                                 ballast::packing_options const& options,
+                                                 std::uint64_t work = ballast::search_limits{}.work);
 
 /// Likewise for several measures (or one).
 template <class Index>
 [[nodiscard]] ballast::vector_packing<Index> run_packer(strategy which, ballast::sample_measures const& samples,
-                                                        ballast::vector_packing_options const& options);
+                                                        ballast::vector_packing_options const& options,
+                                                        std::uint64_t work = ballast::search_limits{}.work);
 
 }  // namespace ballast_cli
