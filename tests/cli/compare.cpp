@@ -216,8 +216,10 @@ TEST_CASE("schedule: --costs are nanoseconds of each sample, by which batches ar
   in.file("few", "5\n5\n");
   check_refused(at("--costs few"), "--costs few: has 2 entries for 4 samples; it takes one for each", 2);
   in.file("none", "5\n5\n0\n5\n");
-  check_refused(at("--costs none"), "--costs takes a whole number of nanoseconds, at least 1, for each sample: none:3: 0 is not a length",
-                2);
+  auto const wanted = std::string("--costs takes one column, a whole number of nanoseconds, at least 1, for each sample: ");
+  check_refused(at("--costs none"), wanted + "none:3: 0 is not a length", 2);
+  in.file("pairs", "5,5\n5,5\n5,5\n5,5\n");
+  check_refused(at("--costs pairs"), wanted + "pairs: has 2 columns", 2);
   in.file("huge", "5\n5\n5\n9007199254740992\n");
   check_refused(at("--costs huge"), "huge:4: 9007199254740992 nanoseconds are 2^53 or more", 2);
   check_refused(at("--costs c --method verl"), "--costs: verl goes by lengths; --method takes one of ballast-lockstep, ballast-pure", 2);

@@ -37,7 +37,7 @@ struct schedule_arguments {
     try {
       return read_lengths(input);
     } catch (bad_input const& why) {
-      throw bad_input(std::string("--costs takes a whole number of nanoseconds, at least 1, for each sample: ") + why.what());
+      throw bad_input(std::string("--costs takes one column, a whole number of nanoseconds, at least 1, for each sample: ") + why.what());
     }
   };
   auto const rows = read();

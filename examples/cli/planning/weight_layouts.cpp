@@ -72,7 +72,8 @@ weight_plans plan_weights(weight_request const& asked) {
   out.data_parallel = ballast::tap::shard_as_data_parallel(operators, on);
   if (out.planned.plan.status != ballast::status::feasible)
     throw no_plan(out.model + " on " + counted(static_cast<std::uint64_t>(asked.ranks), "rank") + ": no layouts of its weights fit into " +
-                  many_bytes(on.memory) + "; " + many_bytes(out.planned.plan.shortage) + " are missing");
+                  many_bytes(on.memory) + "; " + many_bytes(out.planned.plan.shortage) +
+                  " are missing; a rank holds less with fewer --tokens, or where --ranks divide the heads and widths of the model");
   return out;
 }
 
