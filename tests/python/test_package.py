@@ -717,6 +717,19 @@ class Costs(unittest.TestCase):
         run = ballast.TrainingRun(drawn(3000, 4096), time_for_randomness=0, **asked)
         self.assertEqual(run.steps, ballast.plan_steps(drawn(3000, 4096), time_for_randomness=0, **asked).steps)
 
+    def test_a_plan_says_how_random_its_steps_are(self):
+        asked = {"capacity": 4096, "ranks": 4, "cost": ballast.sample_cost(COST)}
+        lengths = drawn(3000, 4096)
+        plans = [ballast.plan_steps(lengths, time_for_randomness=price, **asked) for price in (0, 1000)]
+        fastest, random = [plan.randomness(lengths) for plan in plans]
+        self.assertLessEqual(random[1], max(1.5 * fastest[1], 2))
+        with_empty = np.insert(lengths, [0, 1000, 3000], 0)
+        skipping = ballast.plan_steps(with_empty, time_for_randomness=0, zero_length="skip", **asked)
+        self.assertEqual(skipping.randomness(with_empty), fastest)
+        self.assertEqual(ballast.plan_steps([512] * 100, **asked).randomness([512] * 100), (0, 0))
+        with self.assertRaisesRegex(ValueError, "lengths"):
+            plans[0].randomness(lengths[1:])
+
     def test_data_of_years_is_counted_in_a_larger_unit(self):
         lengths = np.full(40_000, 131_072)
         plan = ballast.plan_steps(lengths, capacity=131_072, ranks=8, cost="llama-3.1-405b")

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <ballast/batching/step_randomness.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/oversize.hpp>
@@ -105,6 +106,13 @@ plan_comparison compared(step_plan const& p, array_like const& lengths) {
   });
 }
 
+/// D and D8 of the plan.
+std::tuple<double, double> randomness(step_plan const& p, array_like const& lengths) {
+  auto const given = lengths_for(p, lengths);
+  auto const found = without_gil([&] { return ballast::randomness_of(planned(p, *given), given->range()); });
+  return {static_cast<double>(found.design_effect) / 1000, static_cast<double>(found.design_effect_8) / 1000};
+}
+
 void bind_plan(nb::module_& m) {
   nb::class_<step_plan>(m, "StepPlan", "The steps of an epoch: which packs each rank trains on in each step.")
       .def_prop_ro(
@@ -161,6 +169,9 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "set_aside", [](nb::handle self) { return view<std::uint32_t>(nullptr, 0, self); },
           "Samples longer than the capacity that were left out: none, since plan_steps rejects them.")
+      .def("randomness", &randomness, "lengths"_a,
+           "How far the steps are from random draws, which have 1: the design effect of the mean length of steps, and that of eight in a\n"
+           "row, 0 below nine steps. `lengths` are those that the plan was made for; `time_for_randomness` is the price of small effects.")
       .def("compared", &compared, "lengths"_a, "What `report` shows.")
       .def(
           "report",
