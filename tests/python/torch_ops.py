@@ -530,6 +530,12 @@ def samples_of_operators():
 
 
 class Compiled(unittest.TestCase):
+    def test_tensors_without_data_beside_others_are_refused(self):
+        lengths, members = torch.tensor([3, 4]), torch.tensor([0], device="meta")
+        with self.assertRaisesRegex(ValueError, "cu_seqlens: a tensor is on meta and the first on cpu: move one of them"):
+            OPS.cu_seqlens(lengths, members)
+        self.assertEqual(OPS.cu_seqlens(lengths.to("meta"), members).shape, (2,))
+
     def test_opcheck(self):
         given = samples_of_operators()
         every = [schema.name.split("::") for schema in torch._C._jit_get_all_schemas()]

@@ -85,7 +85,17 @@ def cost_table(cost: Any, longest: int, *, device: Any = None) -> torch.Tensor:
 
 
 def _fake(function: Callable[..., Any]) -> Callable[..., Any]:
-    return torch.library.register_fake(f"ballast::{function.__name__[1:]}")(function)
+    name = function.__name__[1:]
+
+    def checked(*args: Any, **options: Any) -> Any:
+        tensors = [x for x in (*args, *options.values()) if isinstance(x, torch.Tensor)]
+        for x in tensors[1:]:
+            if x.device != tensors[0].device:  # PyTorch comes here for tensors of the CPU beside those of "meta", too
+                raise ValueError(f"{name}: a tensor is on {x.device} and the first on {tensors[0].device}: move one of them")
+        return function(*args, **options)
+
+    torch.library.register_fake(f"ballast::{name}")(checked)
+    return function
 
 
 def _new(like: torch.Tensor, *shape: Any, dtype: torch.dtype = torch.int64) -> torch.Tensor:
