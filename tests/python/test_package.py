@@ -12,6 +12,7 @@ import math
 import os
 import pathlib
 import pickle
+import re
 import shutil
 import signal
 import struct
@@ -173,6 +174,13 @@ class Packing(unittest.TestCase):
     def test_a_search_never_needs_more_packs(self):
         tight = np.random.default_rng(2).integers(1500, 4500, 400)
         self.assertLess(ballast.near_optimal(tight, 8192).count, ballast.pack(tight, 8192).count)
+        for limits, sentence in (
+            ({"gap": -0.1}, "gap = -0.100000 must not be negative; 0.01 is one percent"),
+            ({"gap": float("nan")}, "gap = nan must not be negative; 0.01 is one percent"),
+            ({"seconds": 1e10}, "seconds = 10000000000.000000 must be in 0 ... 10^9"),
+        ):
+            with self.assertRaisesRegex(ValueError, re.escape(sentence)):
+                ballast.near_optimal(tight, 8192, **limits)
 
     def test_the_plan_is_that_of_the_library(self):
         # the lengths and the hash of tests/packing/best_fit_decreasing.cpp: splitmix64 from seed 5

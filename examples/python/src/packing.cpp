@@ -77,7 +77,8 @@ ballast::packing_options options_of(std::int64_t capacity, std::string const& ov
 }
 
 ballast::search_limits limits_of(std::uint64_t work, double gap, double seconds) {
-  ballast::require(seconds >= 0 && seconds < 1e9, [&] { return "seconds = " + std::to_string(seconds) + " must not be negative"; });
+  ballast::require(gap >= 0, [&] { return "gap = " + std::to_string(gap) + " must not be negative; 0.01 is one percent"; });
+  ballast::require(seconds >= 0 && seconds < 1e9, [&] { return "seconds = " + std::to_string(seconds) + " must be in 0 ... 10^9"; });
   return {.work = work, .gap = gap, .wall_clock = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9))};
 }
 
@@ -205,8 +206,8 @@ void bind_packing(nb::module_& m) {
       text.c_str());
   static std::string const long_text =
       std::string("Packs samples into as few packs as a search finds, usually the fewest or one or two more.") + options_text +
-      "\n\nThe search ends when the plan is proven optimal or within `gap`, after `work` operations of about a nanosecond, or after\n"
-      "`seconds` if that is not 0, which makes the plan depend on the machine. Ctrl-C ends it.";
+      "\n\nThe search ends when the plan is proven optimal or within `gap` (0.01 is one percent), after `work` operations of about a\n"
+      "nanosecond, or after `seconds` if that is not 0, which makes the plan depend on the machine. Ctrl-C ends it.";
   m.def(
       "near_optimal",
       [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
