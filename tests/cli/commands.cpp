@@ -70,7 +70,6 @@ TEST_CASE("pack runs the library's packer of that name and writes its packs", "[
       {"online", ballast::best_fit(lengths, o)},
       {"auto", ballast::pack(lengths, o, ballast::search_limits{})},
       {"near-optimal", ballast::near_optimal(lengths, o)},
-      {"near-optimal --work 1", ballast::near_optimal(lengths, o, {.work = 1})},
   };
   for (auto const& [name, plan] : plans) {
     CAPTURE(name);
@@ -89,6 +88,20 @@ TEST_CASE("pack runs the library's packer of that name and writes its packs", "[
     CHECK(in.ballast("check d/e f" + limits).code == 0);
     std::filesystem::remove_all(in / "d");
   }
+}
+
+TEST_CASE("pack searches as long as --work says", "[cli]") {
+  scratch const in;
+  std::vector<std::int64_t> lengths;  // a fifth to half of the capacity, so that best fit is far from the best
+  for (int i = 0; i < 300; ++i) lengths.push_back(820 + i * 7919 % 1228);
+  in.file("f", as_text(lengths));
+  auto const packs = [](auto const& plan) { return "\"packs\":" + std::to_string(plan.count.value) + ','; };
+  auto const none = ballast::near_optimal(lengths, {.capacity = 4096}, {.work = 1});
+  auto const some = ballast::near_optimal(lengths, {.capacity = 4096}, {.work = 50'000'000});
+  REQUIRE(some.count.value < none.count.value);
+  auto const asked = std::string("pack f --json --capacity 4096 --strategy near-optimal --work ");
+  CHECK(in.ballast(asked + "1").out.find(packs(none)) != std::string::npos);
+  CHECK(in.ballast(asked + "50M").out.find(packs(some)) != std::string::npos);
 }
 
 TEST_CASE("each over-size policy is planned, written and accepted by check", "[cli]") {
