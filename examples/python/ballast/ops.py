@@ -91,7 +91,8 @@ def _fake(function: Callable[..., Any]) -> Callable[..., Any]:
         tensors = [x for x in (*args, *options.values()) if isinstance(x, torch.Tensor)]
         for x in tensors[1:]:
             if x.device != tensors[0].device:  # PyTorch comes here for tensors of the CPU beside those of "meta", too
-                raise ValueError(f"{name}: a tensor is on {x.device} and the first on {tensors[0].device}: move one of them")
+                first = tensors[0].device
+                raise ValueError(f"{name}: a tensor is on {x.device} and the first on {first}: move one of them")
         return function(*args, **options)
 
     torch.library.register_fake(f"ballast::{name}")(checked)
