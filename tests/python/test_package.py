@@ -225,7 +225,7 @@ class Packing(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, fault):
                 ballast.check(packs, [3, 5, 8], 8)
         with self.assertRaisesRegex(ValueError, "must be below"):
-            ballast.check([[-1]], [3], 8)
+            ballast.check([[1]], [3], 8)
 
 
 class OnlyDLPack:
@@ -305,6 +305,62 @@ class Arrays(unittest.TestCase):
             with self.assertRaises(ValueError) as caught:
                 ballast.pack(bad, 8)
             self.assertTrue(str(caught.exception).startswith(sentence), str(caught.exception))
+
+    def test_what_is_absurd_is_refused_before_it_takes_memory(self):
+        absurd = 2**31 - 1  # 2 GB where each takes a byte
+        for name, call in (
+            ("row", lambda: ballast.gather_indices([[0]], [5], row=absurd)),
+            ("row", lambda: ballast.position_ids([0, 5], row=absurd)),
+            ("row", lambda: ballast.segment_ids([0, 5], row=absurd)),
+            ("row", lambda: ballast.segment_ids([0, 5], row=absurd, padded=[0, 5])),
+            ("multiple", lambda: ballast.packed_row([0], [5], multiple=absurd)),
+            ("tokens", lambda: ballast.packed_row([0], [5], tokens=absurd)),
+            ("sequences", lambda: ballast.packed_row([0], [5], sequences=absurd)),
+            ("sets", lambda: ballast.balance([5], absurd)),
+            ("chunks", lambda: ballast.retained_tasks(absurd)),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(ValueError, f"^{name} = {absurd} must be at most 16777216: "):
+                call()
+        self.assertEqual(ballast.gather_indices([[0]], [5], row=8).tolist(), [0, 1, 2, 3, 4, -1, -1, -1])
+        plan = partial(ballast.plan_steps, [5, 6], capacity=8, ranks=1, cost=COST)
+        with self.assertRaisesRegex(TypeError, f"^least_fill = {2**40} is too large$"):
+            plan(least_fill=2**40)
+        with self.assertRaisesRegex(ValueError, "^value = 1048576 must be in"):
+            ballast.layer_tensors(COST, value=2**20)
+
+    def test_arrays_whose_entries_differ_in_length_are_named(self):
+        ragged = [[1], [2, 3]]
+        for name, call in (
+            ("weights", lambda: ballast.balance(ragged, 2)),
+            ("costs", lambda: ballast.plan_steps([5, 6], capacity=8, ranks=1, costs=ragged)),
+            ("costs", lambda: ballast.TrainingRun([5, 6], capacity=8, ranks=1, costs=ragged)),
+            ("cost", lambda: ballast.plan_steps([5, 6], capacity=8, ranks=1, cost=ragged)),
+            ("packs", lambda: ballast.gather_indices([ragged], [5, 6], row=9)),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(ValueError, f"^{name} has entries of different lengths: "):
+                call()
+
+    def test_what_is_no_sample_and_no_index_is_named(self):
+        for packs, sentence in (([[0], [0, -1]], r"packs\[1\] holds -1, which is no sample"), (5, "packs must be a seq")):
+            for call in (
+                lambda: ballast.gather_indices(packs, [5], row=8),
+                lambda: ballast.static_rows(packs, [5]),
+                lambda: ballast.check(packs, [5], 8),
+            ):
+                with self.assertRaisesRegex(ValueError, sentence):
+                    call()
+        with self.assertRaisesRegex(ValueError, "^levels is neither"):
+            ballast.levels([5], 5, gpus=1, cost=COST)
+        packing, steps = ballast.pack([5, 6], 8), ballast.plan_steps([5, 6], capacity=8, ranks=1, cost=COST)
+        for plan, what in ((packing, "pack"), (packing.packs, "pack"), (steps, "step")):
+            for index in ("a", 1.5, None, (0, 0)):
+                with self.assertRaisesRegex(TypeError, f"^{what}s are numbered by integers, .* {type(index).__name__}$"):
+                    plan[index]
+            for index in (2, 2**70, -3):
+                with self.assertRaisesRegex(IndexError, f"^{what} .* is out of range: there are 2$"):
+                    plan[index]
+            self.assertEqual(str(plan[np.int64(1)]), str(list(plan)[1]))
+        self.assertEqual(packing.packs[-1].tolist(), list(packing)[-1].tolist())
 
     def test_errors_are_the_sentences_of_the_library(self):
         with self.assertRaises(ValueError) as caught:

@@ -121,6 +121,9 @@ def _complaint(what: str, signature: inspect.Signature, args: Any, kwargs: Any) 
         number = _integer(value)
         if number is not None and not 0 <= number < 2**63:
             return 2, f"{name} = {value} " + ("must not be negative" if number < 0 else "is too large")
+    large = [f"{name} = {value}" for name, value in bound.items() if (_integer(value) or 0) >= 2**31]
+    if large:  # for parameters of 32 bits
+        return 1, f"{' or '.join(large)} is too large"
     return 1, f"{what}: no such types: " + ", ".join(
         f"{name} ({type(value).__name__})" for name, value in bound.items() if name != "self"
     )

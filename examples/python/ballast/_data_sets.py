@@ -21,12 +21,14 @@ BATCH = 1000  # rows that are counted at once
 CHECKED = 4  # rows with images of different sizes that a processor makes in full
 
 
-def as_array(values: Any) -> NDArray[Any]:
+def as_array(values: Any, name: str) -> NDArray[Any]:
     """What NumPy makes an array of, or an array of a library that knows no NumPy but DLPack, which is read in place."""
-    if hasattr(values, "__array__") or not hasattr(values, "__dlpack__"):
-        return np.asarray(values)
     try:
+        if hasattr(values, "__array__") or not hasattr(values, "__dlpack__"):
+            return np.asarray(values)
         return np.from_dlpack(values)
+    except ValueError:
+        raise ValueError(f"{name} has entries of different lengths: it must have one dimension, of integers") from None
     except (BufferError, RuntimeError) as error:
         raise ValueError(f"an array of type {type(values).__name__} cannot be read where it is: {error}") from None
 
@@ -34,7 +36,7 @@ def as_array(values: Any) -> NDArray[Any]:
 def array_of(values: Any) -> NDArray[Any]:
     """The array of an argument that holds lengths; raises ValueError for rows, data sets and what has no order."""
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
-        array = as_array(values)
+        array = as_array(values, "lengths")
         if array.dtype != object:
             return array
     elif not (hasattr(values, "__getitem__") and hasattr(values, "__len__")) or isinstance(values, Mapping):

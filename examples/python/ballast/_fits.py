@@ -105,7 +105,7 @@ def fits(
         raise ValueError(
             f"stages = {stages}: a module of transformers is one stage; ballast.longest_sequence takes more"
         )
-    lengths = as_array(lengths)
+    lengths = as_array(lengths, "lengths")
     if lengths.ndim != 1 or (lengths.size and lengths.dtype.kind not in "iu"):
         raise ValueError("lengths must be one row of integers, tokens of each sample")
     memory, newer = _memory_of(device)

@@ -119,7 +119,7 @@ class TrainingRun:
             "micro_batches": micro_batches,
             "epochs": epochs,
             "cost": cost,
-            "costs": costs if costs is None else as_array(costs),
+            "costs": costs if costs is None else as_array(costs, "costs"),
             "seed": seed,
             "steps_per_epoch": steps_per_epoch,
             "tokens_per_step": tokens_per_step,

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <ballast/core/error.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <string_view>
 
@@ -33,7 +34,8 @@ nb::object readable(nb::module_ const& numpy, nb::object const& array, char cons
 integers::integers(nb::handle argument, char const* name) {
   auto const numpy = nb::module_::import_("numpy");
   auto const is_lengths = std::string_view(name) == "lengths";  // in their place data sets are given, too
-  array_ = nb::module_::import_("ballast._data_sets").attr(is_lengths ? "array_of" : "as_array")(argument);
+  auto const data_sets = nb::module_::import_("ballast._data_sets");
+  array_ = is_lengths ? data_sets.attr("array_of")(argument) : data_sets.attr("as_array")(argument, name);
   auto const dimensions = nb::cast<std::size_t>(array_.attr("ndim"));
   require(dimensions == 1, [&] { return std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have one"; });
   auto const n = nb::cast<std::size_t>(array_.attr("size"));
@@ -58,6 +60,11 @@ integers::integers(nb::handle argument, char const* name) {
   auto const address = nb::cast<std::uintptr_t>(array_.attr("__array_interface__")["data"][0]);
   auto const what = type == "i4" ? kind::i32 : type == "u2" ? kind::u16 : type == "u4" ? kind::u32 : kind::i64;
   static_cast<integer_view&>(*this) = {reinterpret_cast<void const*>(address), n, what};  // NumPy tells addresses as numbers
+}
+
+void require_fitting(char const* name, std::uint64_t count, std::uint64_t given) {
+  auto const most = (std::max)(std::uint64_t{1} << 24, given);
+  require(count <= most, [&] { return ballast::sentence(name, " = ", count, " must be at most ", most, ": each takes memory"); });
 }
 
 std::vector<std::uint64_t> keys_of(optional_array const& argument, char const* name) {

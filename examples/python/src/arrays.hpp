@@ -40,6 +40,9 @@ class integers : public integer_view {
   nb::object array_;
 };
 
+/// Refuses a number of entries that is large beside the `given` ones, before they take memory.
+void require_fitting(char const* name, std::uint64_t count, std::uint64_t given);
+
 /// Keys of samples: any integers, one for each sample; no keys if the argument is None.
 [[nodiscard]] std::vector<std::uint64_t> keys_of(optional_array const& argument, char const* name);
 

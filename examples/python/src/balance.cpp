@@ -16,6 +16,7 @@ void bind_balance(nb::module_& m) {
       "balance",
       [](array_like const& weights, std::uint64_t sets, bool equal_size) {
         integers const given(weights, "weights");
+        require_fitting("sets", sets, given.size());
         auto plan = interruptible(given.size(), [=] { return balance(given, {.sets = sets, .equal_counts = equal_size}); });
         return list_of(std::move(plan.sets));
       },

@@ -46,6 +46,7 @@ nb::list chains_of(nb::handle self, std::int64_t rank) {
 
 nb::list tasks_of(std::uint64_t chunks, std::uint64_t retain) {
   static constexpr char const* words[] = {"forward_keep", "forward_drop", "forward_again", "backward"};
+  require_fitting("chunks", chunks, 0);
   nb::list out;
   for (auto const& task : ballast::retained_tasks(chunks, retain))
     out.append(nb::make_tuple(task.chunk, words[static_cast<std::size_t>(task.pass)]));

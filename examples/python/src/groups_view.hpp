@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 
 #include <cstddef>
@@ -35,15 +36,26 @@ class array_sequence : public nb::object {
 [[nodiscard]] inline ballast::groups<> groups_of(array_sequence const& packs) {
   ballast::groups<> out;
   std::vector<std::uint32_t> members;
+  ballast::require(nb::hasattr(packs, "__iter__"), [] { return "packs must be a sequence of arrays, one for each pack"; });
   for (auto const pack : packs) {
     integers const given(pack, "packs");
     members.resize(given.size());
-    for (std::size_t i = 0; i < given.size(); ++i)  // what is out of range stays out of range, for the validator to name
-      members[i] = std::in_range<std::uint32_t>(given[i]) ? static_cast<std::uint32_t>(given[i]) : 0xffffffffU;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      ballast::require(std::in_range<std::uint32_t>(given[i]), [&] {
+        return ballast::sentence("packs[", out.size(), "] holds ", given[i], ", which is no sample: samples are numbered from 0");
+      });
+      members[i] = static_cast<std::uint32_t>(given[i]);
+    }
     out.push_back(members);
   }
   return out;
 }
+
+/// The integer that an index is; raises TypeError if it is none.
+[[nodiscard]] std::int64_t index_of(nb::handle index, char const* what);
+
+/// An index from 0 that is below `count`; raises IndexError if it is not.
+[[nodiscard]] std::size_t checked(std::int64_t index, std::size_t count, char const* what);
 
 /// Groups that belong to no plan, as a list of arrays over one block of memory.
 [[nodiscard]] nb::typed<nb::list, view_of<std::uint32_t>> list_of(ballast::groups<>&& groups);

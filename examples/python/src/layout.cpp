@@ -27,6 +27,13 @@ namespace {
 
 using row = ballast::packed_row<std::int32_t>;
 
+/// Cumulative lengths of a row of so many tokens.
+std::vector<std::int64_t> bounds_of(nb::handle cu, char const* name, std::size_t row) {
+  auto bounds = integers(cu, name).copy();
+  require_fitting("row", row, bounds.empty() || bounds.back() < 0 ? 0 : static_cast<std::uint64_t>(bounds.back()));
+  return bounds;
+}
+
 /// A property that is a part of a row's memory, and keeps the row alive.
 template <std::span<std::int32_t const> (row::*Part)() const&>
 view_of<std::int32_t> part_of(nb::handle self) {
@@ -49,6 +56,9 @@ void bind_row(nb::module_& m) {
       [](array_like const& pack, array_like const& lengths, std::int64_t multiple, std::size_t tokens, std::size_t sequences,
          std::int64_t max_seqlen) {
         integers const members(pack, "pack"), given(lengths, "lengths");
+        require_fitting("multiple", multiple < 0 ? 0 : static_cast<std::uint64_t>(multiple), 0);
+        require_fitting("tokens", tokens, ballast::packed_row_size(members.range(), given.range(), {.multiple = multiple}).tokens);
+        require_fitting("sequences", sequences, members.size());
         return row(members.range(), given.range(), {.multiple = multiple, .tokens = tokens, .sequences = sequences, .longest = max_seqlen});
       },
       "pack"_a, "lengths"_a, nb::kw_only(), "multiple"_a = 1, "tokens"_a = 0, "sequences"_a = 0, "max_seqlen"_a = 0,
@@ -103,6 +113,7 @@ void bind_layout(nb::module_& m) {
         auto const members = groups_of(packs);
         auto const tokens = integers(lengths, "lengths").copy();
         std::vector<std::int64_t> starts(tokens.size() + 1), places(static_cast<std::size_t>(ballast::extent_of(tokens).tokens));
+        require_fitting("row", row, places.size());
         auto const cu = ballast::cu_seqlens<std::int64_t>(members, tokens, multiple);
         std::partial_sum(tokens.begin(), tokens.end(), starts.begin() + 1);
         std::iota(places.begin(), places.end(), std::int64_t{0});
@@ -114,15 +125,18 @@ void bind_layout(nb::module_& m) {
       "`store[i[i >= 0]] = rows[i >= 0]` brings values of rows back to the samples. Each sequence is padded to a `multiple`.");
   m.def(
       "position_ids",
-      [](array_like const& cu, std::size_t row) { return array_of(ballast::position_ids<std::int64_t>(integers(cu, "cu").copy(), row)); },
+      [](array_like const& cu, std::size_t row) {
+        auto const bounds = bounds_of(cu, "cu", row);
+        return array_of(ballast::position_ids<std::int64_t>(bounds, row));
+      },
       "cu"_a, nb::kw_only(), "row"_a = 0,
       "The position of each token in its sequence, int64. `row` is the length of the row; 0 means that of all sequences.");
   m.def(
       "segment_ids",
       [](array_like const& cu, std::size_t row, optional_array const& padded) {
-        auto const bounds = integers(cu, "cu").copy();
+        auto const bounds = bounds_of(cu, "cu", row);
         if (padded.is_none()) return array_of(ballast::segment_ids<std::int32_t>(bounds, row));
-        return array_of(ballast::segment_ids<std::int32_t>(bounds, integers(padded, "padded").copy(), row));
+        return array_of(ballast::segment_ids<std::int32_t>(bounds, bounds_of(padded, "padded", row), row));
       },
       "cu"_a, nb::kw_only(), "row"_a = 0, "padded"_a = nb::none(),
       "The number of each token's sequence in the row, int32, from 1; 0 is padding. With `padded`, sequences start where those\n"

@@ -56,9 +56,7 @@ std::vector<setting> settings_of(level_steps const& of) {
 
 shard_plan shards_of_step(level_steps const& of, std::int64_t step, std::string const& layout) {
   auto const& t = of.table;
-  if (step < 0 || std::cmp_greater_equal(step, t.level.size()))
-    throw nb::index_error(("step " + std::to_string(step) + " is out of range: there are " + std::to_string(t.level.size())).c_str());
-  auto const s = static_cast<std::size_t>(step);
+  auto const s = checked(step, t.level.size(), "step");
   auto const& lengths = of.plan.packed.lengths;
   shared_packs packs{.offsets = {0}, .degree = of.plan.levels[t.level[s]].setting.sp};
   std::vector<std::uint32_t> numbers;
@@ -92,6 +90,7 @@ class model_argument : public nb::object {
 /// Levels that a caller named, with modelled times.
 ballast_cli::level_choice given_levels(level_argument const& levels, ballast::sequence_parallel_setup const& on) {
   ballast_cli::level_choice out{.levels = {}, .rule = ballast_cli::level_rule::given, .candidates = 0, .most_levels = 0, .time = {}};
+  require(nb::hasattr(levels, "__iter__"), [] { return "levels is neither \"auto\" nor \"hbp\", nor a list of tuples"; });
   for (auto const each : levels) {
     auto const where = "levels[" + std::to_string(out.levels.size()) + "]";
     std::vector<std::int64_t> n;

@@ -127,6 +127,8 @@ nb::dict layer_tensors(nb::handle model, std::int64_t layer, std::string const& 
                                                    .adapter_value = adapter_value,
                                                    .adapter_dropout = adapter_dropout},
                                        .is = trained_of(train)};
+  ballast::detail::require_within("value", value, 1, 8);
+  ballast::detail::require_within("adapter_value", adapter_value, 1, 8);
   for (auto const& t : ballast::layer_tensors_of(model_of(model), layer, by)) {
     if (!t.instead.empty()) continue;
     auto const bytes = t.bytes.on({});

@@ -156,7 +156,7 @@ void bind_plan(nb::module_& m) {
           "Samples that are trained on again: none, since packs have no steps.")
       .def("__len__", [](packing_plan const& p) { return p.plan.packs.size(); })
       .def(
-          "__getitem__", [](nb::handle self, std::int64_t pack) { return self.attr("packs")[pack]; }, "pack"_a,
+          "__getitem__", [](nb::handle self, nb::handle pack) { return self.attr("packs")[pack]; }, "pack"_a.none(),
           nb::sig("def __getitem__(self, pack: int) -> numpy.typing.NDArray[numpy.uint32]"), "The sample indices of a pack.")
       .def(
           "__iter__", [](nb::handle self) { return nb::iter(self.attr("packs")); },

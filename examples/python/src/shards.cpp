@@ -107,12 +107,6 @@ row_view rows_of(std::span<std::int64_t const> values, std::size_t width, nb::ha
   return row_view(values.empty() ? &nothing : values.data(), {values.size() / width, width}, owner);
 }
 
-std::size_t checked(std::int64_t i, std::size_t n, char const* what) {
-  if (i < 0 || std::cmp_greater_equal(i, n))
-    throw nb::index_error((std::string(what) + " " + std::to_string(i) + " is out of range: there are " + std::to_string(n)).c_str());
-  return static_cast<std::size_t>(i);
-}
-
 std::vector<std::int64_t> token_indices(shard_pass const& p, optional_array const& starts) {
   if (starts.is_none()) return ballast::shard_token_indices(p.of->plan(), p.rank, p.pass, p.of->starts());
   return ballast::shard_token_indices(p.of->plan(), p.rank, p.pass, integers(starts, "starts").copy());

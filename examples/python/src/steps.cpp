@@ -30,14 +30,9 @@ namespace {
 
 nb::typed<nb::list, view_of<std::uint32_t>> packs_of(nb::handle self, std::int64_t step, std::int64_t rank) {
   auto const& plan = nb::cast<step_plan const&>(self).plan;
-  auto const within = [](std::int64_t i, std::size_t n, char const* what) {
-    if (i < 0 || std::cmp_greater_equal(i, n))
-      throw nb::index_error((std::string(what) + " " + std::to_string(i) + " is out of range: there are " + std::to_string(n)).c_str());
-    return static_cast<std::size_t>(i);
-  };
-  auto const s = within(step, plan.steps(), "step");
+  auto const s = checked(step, plan.steps(), "step");
   nb::typed<nb::list, view_of<std::uint32_t>> out;
-  for (auto const pack : plan.packs_of(s, within(rank, static_cast<std::size_t>(plan.ranks), "rank")))
+  for (auto const pack : plan.packs_of(s, checked(rank, static_cast<std::size_t>(plan.ranks), "rank")))
     out.append(view(pack.data(), pack.size(), self));
   return out;
 }
@@ -184,7 +179,10 @@ void bind_plan(nb::module_& m) {
           "The plan beside the naive order, TRL's, transformers' and verl's, for the lengths that it was made for. It is text where it is\n"
           "printed and a table in a notebook; with a `path`, the page of the command line is written there, too.")
       .def("__len__", [](step_plan const& p) { return p.plan.steps(); })
-      .def("__getitem__", &step_of, "step"_a, "The packs of a step: of each rank, the list of `packs_of`.")
+      .def(
+          "__getitem__", [](nb::handle self, nb::handle step) { return step_of(self, index_of(step, "step")); }, "step"_a.none(),
+          nb::sig("def __getitem__(self, step: int) -> list[list[numpy.typing.NDArray[numpy.uint32]]]"),
+          "The packs of a step: of each rank, the list of `packs_of`.")
       .def(
           "__iter__", [](nb::handle self) { return nb::steal(PySeqIter_New(self.ptr())); },
           nb::sig("def __iter__(self) -> collections.abc.Iterator[list[list[numpy.typing.NDArray[numpy.uint32]]]]"))
