@@ -135,7 +135,7 @@ def _checked(function: Any, what: str) -> Any:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if only and any(x is True or x is False for x in (*args, *kwargs.values())):  # for nanobind, True is 1
+        if only and (bool in map(type, args) or bool in map(type, kwargs.values())):  # for nanobind, True is 1
             try:
                 sentence = _wrong(only, only.bind(*args, **kwargs).arguments)
             except TypeError:

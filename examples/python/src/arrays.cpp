@@ -15,7 +15,8 @@ namespace {
 using ballast::require;
 
 /// The integers of an array that is not one of the four kinds, or is not where C++ can read it, in an array that is.
-nb::object readable(nb::module_ const& numpy, nb::object const& array, char const* name) {
+nb::object readable(nb::object const& array, char const* name) {
+  auto const numpy = nb::module_::import_("numpy");
   nb::object const dtype = array.attr("dtype");
   auto const kind = nb::cast<std::string>(dtype.attr("kind"));
   auto const width = nb::cast<std::int64_t>(dtype.attr("itemsize"));
@@ -32,7 +33,6 @@ nb::object readable(nb::module_ const& numpy, nb::object const& array, char cons
 }  // namespace
 
 integers::integers(nb::handle argument, char const* name) {
-  auto const numpy = nb::module_::import_("numpy");
   auto const is_lengths = std::string_view(name) == "lengths";  // in their place data sets are given, too
   auto const data_sets = nb::module_::import_("ballast._data_sets");
   array_ = is_lengths ? data_sets.attr("array_of")(argument) : data_sets.attr("as_array")(argument, name);
@@ -48,18 +48,21 @@ integers::integers(nb::handle argument, char const* name) {
     return std::string(name) + " holds " + type + ", not integers" +
            (letter == "f" ? ": if all are whole, pass " + std::string(name) + ".astype(\"int64\")" : std::string());
   });
-  auto const described = [&] { return nb::cast<std::string>(array_.attr("dtype").attr("str")).substr(1); };
+  auto const described = [&] {
+    nb::object const is = array_.attr("dtype");
+    return nb::cast<std::string>(is.attr("kind")) + std::to_string(nb::cast<int>(is.attr("itemsize")));
+  };
   auto type = described();
   nb::object const flags = array_.attr("flags");
   auto const read = [&](char const* flag) { return nb::cast<bool>(flags.attr(flag)); };
   auto const known = type == "i4" || type == "i8" || type == "u2" || type == "u4";
   if (!known || !read("aligned") || !read("c_contiguous") || !nb::cast<bool>(dtype.attr("isnative"))) {
-    array_ = readable(numpy, array_, name);
+    array_ = readable(array_, name);
     type = described();
   }
-  auto const address = nb::cast<std::uintptr_t>(array_.attr("__array_interface__")["data"][0]);
+  auto const memory = nb::cast<nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>>(array_);
   auto const what = type == "i4" ? kind::i32 : type == "u2" ? kind::u16 : type == "u4" ? kind::u32 : kind::i64;
-  static_cast<integer_view&>(*this) = {reinterpret_cast<void const*>(address), n, what};  // NumPy tells addresses as numbers
+  static_cast<integer_view&>(*this) = {memory.data(), n, what};
 }
 
 void require_fitting(char const* name, std::uint64_t count, std::uint64_t given) {
