@@ -143,7 +143,7 @@ TEST_CASE("full_pack_joins: what is left fills packs where the samples do, again
       REQUIRE((left.item_class[i] == 99) != named);
     }
     REQUIRE(search.possible(rest) == possible);
-    joined += n < lengths.size() ? 1 : 0;
+    joined += n < lengths.size() ? 1U : 0U;
     if (found != status::feasible) continue;
     REQUIRE(n == 0);
     REQUIRE(fills(joins, rows));
