@@ -93,6 +93,7 @@ int main(int argc, char** argv) try {
   comma = "";
   for (std::string line; std::getline(std::cin, line); comma = ", ") std::cout << comma << time_of(line, on, rates);
   std::cout << "]}\n";
+  return 0;
 } catch (ballast::invalid_input const& e) {
   std::cerr << e.what() << '\n';
   return 2;

@@ -125,13 +125,14 @@ void defer_phases(benchmark::State& state) {
   auto const dealt = ballast::longest_processing_time(b.sums, {.sets = ranks * micro_batches});
   std::vector<std::size_t> order(dealt.sets.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](auto x, auto y) {
+  std::sort(order.begin(), order.end(), [&](auto x, auto y) {
     auto const load = [&](auto s) {
       std::int64_t sum = 0;
       for (auto const i : dealt.sets[s]) sum += b.sums[i];
       return sum;
     };
-    return load(x) > load(y);
+    auto const of_x = load(x), of_y = load(y);
+    return of_x != of_y ? of_x > of_y : x < y;
   });
   std::int64_t naive = 0;
   for (std::size_t m = 0; m < micro_batches; ++m) {

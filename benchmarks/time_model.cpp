@@ -190,4 +190,5 @@ int main() {
       if (some.size() > 1) print_calibration(name, some);
   }
   std::printf("\nboth models of all rows: %.2f s\n", seconds);
+  return 0;
 }
