@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# fold(OUTPUT SOURCE...): writes OUTPUT, which compiles the sources as one: each in a namespace of its own, in_<stem>, behind the includes
+# ballast_fold(OUTPUT END SOURCE...): writes OUTPUT, which compiles the sources as one: each in a namespace of its own, in_<stem>, behind the includes
 # of all, so that headers are read once and what the sources instantiate alike is compiled once. No include of a source depends on a macro.
-function(fold output)
+function(ballast_fold output end)
   set(includes)
   set(bodies "")
   foreach(source IN LISTS ARGN)
@@ -13,5 +13,5 @@ function(fold output)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
   list(REMOVE_DUPLICATES includes)
   list(JOIN includes "\n" includes)
-  file(CONFIGURE OUTPUT ${output} CONTENT "// SPDX-License-Identifier: Apache-2.0\n${includes}\n${bodies}${FOLD_END}" @ONLY)
+  file(CONFIGURE OUTPUT ${output} CONTENT "// SPDX-License-Identifier: Apache-2.0\n${includes}\n${bodies}${end}" @ONLY)
 endfunction()
