@@ -143,7 +143,7 @@ TEST_CASE("full_pack_joins: what is left fills packs where the samples do, again
       REQUIRE((left.item_class[i] == 99) != named);
     }
     REQUIRE(search.possible(rest) == possible);
-    joined += n < lengths.size() ? 1U : 0U;
+    if (n < lengths.size()) ++joined;
     if (found != status::feasible) continue;
     REQUIRE(n == 0);
     REQUIRE(fills(joins, rows));
@@ -203,6 +203,44 @@ TEST_CASE("solve_cutting_stock: few samples that fill no packs are found below p
   }
   CHECK(feasible > 10);
   CHECK(infeasible > 10);
+}
+
+TEST_CASE("solve_cutting_stock: a plan found after joins has as many packs as were asked for", "[patterns][property]") {
+  for (auto const seed : {98U, 133U, 200U, 201U, 202U, 203U, 204U, 205U}) {
+    ballast::splitmix64 draw(seed);
+    auto const capacity = between(1000, 4000, draw);
+    auto const packs = static_cast<std::uint64_t>(between(12, 30, draw));
+    auto const lengths = ballast::fold(full_packs(packs, capacity, 2, 6, 0, draw));
+    auto const found = solve_cutting_stock(lengths, {.capacity = capacity, .packs = packs}, {.work = 10'000'000});
+    CAPTURE(seed, capacity);
+    REQUIRE(found.status != status::infeasible);
+    REQUIRE(found.patterns.packs() == (found.status == status::feasible ? packs : 0));
+    std::vector<std::uint64_t> placed(lengths.counts.size(), 0);
+    for (std::size_t p = 0; p < found.patterns.size(); ++p) {
+      std::int64_t tokens = 0;
+      for (auto const& [c, copies] : found.patterns[p]) {
+        placed[c] += found.patterns.repeats[p] * copies;
+        tokens += lengths.lengths[c] * copies;
+      }
+      REQUIRE(tokens == capacity);
+    }
+    if (found.status == status::feasible) REQUIRE(placed == lengths.counts);
+  }
+}
+
+TEST_CASE("solve_cutting_stock: joins and reduction keep less than twice the work, and tables as small as asked", "[patterns]") {
+  for (std::int64_t const samples : {24, 49, 98, 900}) {
+    ballast::splitmix64 draw(static_cast<std::uint64_t>(samples));
+    auto const lengths = full_packs(samples == 900 ? 300 : 2, 131'072, 3, samples / 2, 0, draw);
+    auto const folded = ballast::fold(lengths);
+    auto const packs = static_cast<std::uint64_t>(folded.tokens() / 131'072);
+    for (std::uint64_t work = lengths.size() * 256; work < 3'000'000; work += work / 2) {
+      CAPTURE(samples, work);
+      CHECK(solve_cutting_stock(folded, {.capacity = 131'072, .packs = packs}, {.work = work}).work < 2 * work);
+    }
+  }
+  auto const wide = pattern_rows{std::int64_t{1} << 28, {(1 << 28) - 12, 7, 5}, {0, 1, 2}, {1, 1, 1}, 0};
+  CHECK_FALSE(full_pack_joins<>::affordable(wide, std::uint64_t{1} << 22, ~std::uint64_t{0}));
 }
 
 TEST_CASE("solve_cutting_stock: published instances of which every pack would have to be full", "[patterns][traces]") {

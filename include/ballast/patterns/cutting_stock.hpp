@@ -71,7 +71,6 @@ class stock_solver {
   }
 
  private:
-  [[nodiscard]] std::uint64_t packs_left() const { return options_.packs - made_.packs(); }
   // Makes what some best plan has, and what every plan has if all packs have to be full. Whether that is the answer.
   [[nodiscard]] bool decided_early() {
     rows_.capacity = options_.capacity;
@@ -83,25 +82,27 @@ class stock_solver {
     if (options_.max_samples != 0 && distinct_ != 0 &&
         options_.max_samples < (std::min)(lengths_.samples(), static_cast<std::uint64_t>(options_.capacity / lengths_.lengths.front())))
       rows_.max_samples = options_.max_samples;  // it may bind
-    auto const reduce = options_.reduce && rows_.max_samples == 0;
+    auto const pairs = std::uint64_t{distinct_} * distinct_;
+    auto const reduce = options_.reduce && rows_.max_samples == 0 && pairs <= work_left();
     if (reduce) {
-      budget_.spend(distinct_ * distinct_);
+      budget_.spend(pairs);
       stock_reduction(rows_, made_);
     }
-    std::uint64_t volume = 0;
-    for (std::size_t i = 0; i < rows_.size(); ++i) volume += rows_.count[i] * static_cast<std::uint64_t>(rows_.length[i]);
-    auto packs = made_.packs() + divide_up(volume, static_cast<std::uint64_t>(options_.capacity));
+    auto const capacity = static_cast<std::uint64_t>(options_.capacity);
+    auto packs = made_.packs() + divide_up(rows_.tokens(), capacity);
     if (rows_.max_samples != 0) packs = (std::max)(packs, divide_up(lengths_.samples(), rows_.max_samples));
     if (packs > options_.packs) {
       out_.status = status::infeasible;
       return true;
     }
-    full_ = reduce && volume == packs_left() * static_cast<std::uint64_t>(options_.capacity);
-    if (full_ && full_pack_joins<>::affordable(rows_, work_left())) {
+    packs_left_ = options_.packs - made_.packs();
+    full_ = reduce && rows_.tokens() == packs_left_ * capacity;
+    if (full_ && full_pack_joins<>::affordable(rows_, options_.most_cells, work_left())) {
       joins_.emplace(rows_, budget_, end_);
       note_joins(joins_->join_all());
       if (joins_->joined()) search_joins(first_searches, 2 * (budget_.spent() - begin_) + first_search_work);
       rows_ = joins_->rows_left(static_cast<std::uint32_t>(distinct_));
+      packs_left_ = rows_.tokens() / capacity;
     }
     return out_.status != status::unknown;
   }
@@ -162,7 +163,7 @@ class stock_solver {
       auto const before = budget_.spent();
       pattern_attempt shared(rows_, options_.seed + k, k % Program::turns != Program::turns - 1, budget_, end_);
       pattern_dive<Program> dive(shared, knapsack);
-      out_.status = dive.run(packs_left(), start);
+      out_.status = dive.run(packs_left_, start);
       if (k == 0 && !joins_) note_values(dive.program());
       if (out_.status == status::feasible && joins_) {
         dive.for_each_pack([&](auto const& held) { joins_->add_pack(rows_, held); });
@@ -191,7 +192,8 @@ class stock_solver {
   std::uint64_t begin_;
   pattern_rows rows_;   // what is left
   pack_patterns made_;  // packs of a best plan
-  bool full_ = false;   // whether every pack of what is left has to be full
+  std::uint64_t packs_left_ = 0;
+  bool full_ = false;  // whether every pack of what is left has to be full
   std::optional<full_pack_joins<>> joins_;
   cutting_stock out_;
 };

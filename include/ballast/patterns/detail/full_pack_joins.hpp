@@ -28,11 +28,13 @@ class full_pack_joins {
       : rows_(rows), budget_(budget), end_(end), rooms_(rows.capacity, budget) {
     for (std::size_t i = 0; i < rows.size(); ++i) left_[rows.length[i]] = rows.count[i];
   }
-  /// Whether tables of bits are small beside the work.
-  [[nodiscard]] static bool affordable(pattern_rows const& rows, std::uint64_t work) {
+  /// Whether a table with an entry for each room is small enough, and filling it twice is half of the work.
+  [[nodiscard]] static bool affordable(pattern_rows const& rows, std::uint64_t most_rooms, std::uint64_t work) {
     std::uint64_t samples = 0;
     for (auto const n : rows.count) samples += n;
-    return samples <= most_samples && samples * static_cast<std::uint64_t>(rows.capacity) / 64 <= (std::min)(most_words, work);
+    auto const rooms = static_cast<std::uint64_t>(rows.capacity) + 64;
+    return samples <= most_samples && rooms <= most_rooms && samples * rooms / 64 <= most_words &&
+           4 * (samples * (rooms / 32 + 8) + 4 * rooms) <= work;
   }
 
   /// Makes the joins that every plan has. `infeasible`, `feasible` if no sample is left, or `unknown`.
@@ -171,7 +173,7 @@ class full_pack_joins {
     };
     if (!any && !fills({})) return impossible;
     if (shared.size() > 1) (void)fills(shared);
-    while (!shared.empty()) {
+    while (!shared.empty() && budget_.allows(end_)) {
       auto const other = shared.back();
       if (!fills({other})) return other;
     }
@@ -204,7 +206,7 @@ class full_pack_joins {
     std::pair<std::int64_t, lengths> best;
     auto fewest = ~std::size_t{0} - 1;
     std::size_t tried = 0;
-    for (auto at = samples.begin(); at != samples.end() && tried < most_tried; ++at, ++tried) {
+    for (auto at = samples.begin(); at != samples.end() && tried < most_tried && (tried == 0 || budget_.allows(end_)); ++at, ++tried) {
       auto others = rooms_.longest_beside(samples, at->first, fewest + 1);
       if (others.size() < fewest || (others.size() == fewest && random_() % 2 != 0)) {
         fewest = others.size();
@@ -223,6 +225,7 @@ class full_pack_joins {
     --nodes_;
     if (!join_all(samples)) return status::infeasible;
     if (samples.empty()) return status::feasible;
+    if (!budget_.allows(end_)) return status::unknown;
     std::int64_t tokens = 0;
     for (auto const& [l, count] : samples) tokens += l * static_cast<std::int64_t>(count);
     if (auto const packs = static_cast<std::uint64_t>(tokens / rows_.capacity); packs <= most_completed)

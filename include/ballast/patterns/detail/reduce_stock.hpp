@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -19,6 +21,10 @@ struct pattern_rows {
   std::uint64_t max_samples = 0;  ///< in a pack; 0: no limit
 
   [[nodiscard]] std::size_t size() const noexcept { return length.size(); }
+  [[nodiscard]] std::uint64_t tokens() const {
+    return std::inner_product(length.begin(), length.end(), count.begin(), std::uint64_t{0}, std::plus<>(),
+                              [](auto l, auto n) { return static_cast<std::uint64_t>(l) * n; });
+  }
 };
 
 /// Makes packs that some plan of fewest packs has, and takes their samples away (Martello, Toth 1990): two samples that fill a pack, and
