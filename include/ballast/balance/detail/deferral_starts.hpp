@@ -27,8 +27,8 @@ template <class Sets>
       sets.size(), [&](std::uint32_t s) { return std::pair(-loads[2 * std::size_t{s} + 1], -loads[2 * std::size_t{s}]); });
   for (std::uint32_t k = 0; k < order.size(); ++k)
     for (auto const i : sets[order[k]]) {
-      auto const row = static_cast<std::uint32_t>(k / of.ranks);
-      out[i] = {.rank = static_cast<std::uint32_t>(k % of.ranks), .slot = {row, row}};
+      out[i].rank = static_cast<std::uint32_t>(k % of.ranks);
+      out[i].slot.fill(static_cast<std::uint32_t>(k / of.ranks));
     }
   return out;
 }
