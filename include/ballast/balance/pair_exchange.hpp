@@ -108,8 +108,11 @@ class pair_exchanger {
     };
     lift(x, best_.give);
     lift(best_.to, best_.take);
-    for (auto const s : {x, best_.to})
+    auto const forget = [&](std::uint32_t s) {
       if (slot(s).set == s) slot(s).set = d.none;
+    };
+    forget(x);
+    forget(best_.to);
     for (auto const& [what, from] : moved_) transfer(d, what, from, from == x ? best_.to : x);
   }
 
