@@ -102,7 +102,8 @@ struct cell_dealer {
   auto const rows = of.fewest_rows();
   deferral_search::places out;
   auto const deals = std::size(percents) * std::size(percents);
-  if (of.count() == 0 || rows > of.micro_batches || of.ranks * rows > static_cast<std::size_t>(work) / deals / of.count()) return out;
+  if (of.count() == 0 || rows > of.micro_batches || std::uint64_t{of.ranks} * rows > static_cast<std::uint64_t>(work) / deals / of.count())
+    return out;
   std::array<std::int64_t, 2> least{};
   for (std::size_t p = 0; p < 2; ++p) least[p] = phase_bound(of.cost[p], 1, of.ranks * rows);
   if ((std::max)(least[0], least[1]) >= std::int64_t{1} << 56) return out;
