@@ -201,6 +201,7 @@ TEST_CASE("layout_buffers: a seed that is lost for long lets others begin anew")
   auto const layout = search_in_rounds(all, capacity, 2, 10'000'000, 5'000'000);
   CHECK(layout.status == ballast::status::feasible);
   CHECK(ballast::check_layout(all, layout, capacity).valid());
+  for (auto const work : {20'000'000U, 40'000'000U, 80'000'000U}) CHECK(search_in_rounds(all, capacity, 2, work, 5'000'000) == layout);
 }
 
 TEST_CASE("layout_buffers: more work is never worse") {
