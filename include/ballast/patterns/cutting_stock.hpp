@@ -9,6 +9,7 @@
 #include <ballast/patterns/detail/fewest_packs_program.hpp>
 #include <ballast/patterns/detail/full_pack_joins.hpp>
 #include <ballast/patterns/detail/full_packs_program.hpp>
+#include <ballast/patterns/detail/listed_packs.hpp>
 #include <ballast/patterns/detail/pattern_dive.hpp>
 #include <ballast/patterns/detail/reduce_stock.hpp>
 #include <ballast/patterns/patterns.hpp>
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -165,15 +167,34 @@ class stock_solver {
       pattern_dive<Program> dive(shared, knapsack);
       out_.status = dive.run(packs_left_, start);
       if (k == 0 && !joins_) note_values(dive.program());
-      if (out_.status == status::feasible && joins_) {
-        dive.for_each_pack([&](auto const& held) { joins_->add_pack(rows_, held); });
-        note_joins(status::feasible);
-      } else if (out_.status == status::feasible) {
-        out_.patterns = made_;
-        dive.for_each_pack([&](auto const& held) { append(out_.patterns, rows_, held); });
-      }
+      if (out_.status == status::feasible) note_packs(dive);
+      if constexpr (std::is_same_v<Program, fewest_packs_program<>>) search_list(knapsack, k, dive.root());
       search_joins(later_searches, (budget_.spent() - before) / 2);
     }
+  }
+  template <class Packs>
+  void note_packs(Packs const& plan) {
+    if (!joins_) out_.patterns = made_;
+    plan.for_each_pack([&](auto const& held) {
+      if (joins_)
+        joins_->add_pack(rows_, held);
+      else
+        append(out_.patterns, rows_, held);
+    });
+    if (joins_) note_joins(status::feasible);
+  }
+  // After attempts that failed, lists the packs that a plan can have, and searches the list. `start` solves the program of all samples.
+  void search_list(pattern_knapsack<>& knapsack, std::uint64_t attempt, std::vector<std::vector<std::uint32_t>> const& start) {
+    if (out_.status != status::unknown || !knapsack.exact() || !budget_.allows(end_) || (attempt > 0 && !list_)) return;
+    auto const spent = budget_.spent() - begin_;
+    if (attempt == 0) {
+      pattern_attempt shared(rows_, options_.seed, false, budget_, (std::min)(end_, budget_.spent() + spent / 3));
+      list_.emplace(rows_, budget_);
+      out_.status = list_->list(packs_left_, shared, knapsack, start);
+    }
+    if (!list_->complete()) return list_.reset();
+    if (out_.status == status::unknown) out_.status = list_->search((std::min)(end_, budget_.spent() + spent / 8));
+    if (out_.status == status::feasible) note_packs(*list_);
   }
   template <class Program>
   void note_values(Program const& program) {
@@ -195,6 +216,7 @@ class stock_solver {
   std::uint64_t packs_left_ = 0;
   bool full_ = false;  // whether every pack of what is left has to be full
   std::optional<full_pack_joins<>> joins_;
+  std::optional<listed_packs<>> list_;
   cutting_stock out_;
 };
 
@@ -218,7 +240,8 @@ BALLAST_INSTANTIATE(cutting_stock solve_stock(histogram const&, cutting_stock_op
 /// every pack (and `reduce` is true), samples that every plan has in one pack are joined, which alone proves many answers. Then least
 /// squares over full packs take the place of the linear program, and `values` stay empty.
 /// Otherwise dives take packs of the program one by one, and solve it anew for the samples that are left. At most eight last packs are
-/// filled by exhaustive search. Attempts with other random numbers follow until the work is spent.
+/// filled by exhaustive search. Where dives fail and few packs are good enough for a plan, these are listed and searched, which can prove
+/// that there is none. Attempts with other random numbers follow until the work is spent.
 ///
 /// @param lengths  a valid histogram of fewer than 2^33 samples, no length above the capacity, which is at most 2^30
 /// @param options  capacity, number of packs, and what to do

@@ -102,6 +102,13 @@ class fewest_packs_program {
     simplex_.demand(shared_.left);
     shared_.budget.spend(shared_.columns.entries());
   }
+  /// Demands of each length up to half of `spread` more or less than is left, by random numbers.
+  void sway(double spread) {
+    simplex_.demand(shared_.left);
+    simplex_.sway(spread, shared_.random);
+  }
+  /// The values of samples in the last program.
+  [[nodiscard]] std::vector<double> const& duals() const noexcept { return simplex_.duals(); }
   [[nodiscard]] state const& here() const noexcept { return simplex_.basis(); }
   void go_back(state const& basis) { simplex_.install(basis); }
   /// Calls `visit(column)` for the patterns of more than one sample in a basis.

@@ -51,6 +51,12 @@ class pattern_dive {
     }
   }
   [[nodiscard]] Program const& program() const noexcept { return program_; }
+  /// The patterns of the first program's solution, as rows; none before it was solved.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> root() const {
+    std::vector<std::vector<std::uint32_t>> out;
+    program_.for_each_column(root_, [&](std::size_t j) { out.emplace_back(shared_.columns[j].begin(), shared_.columns[j].end()); });
+    return out;
+  }
 
  private:
   static constexpr std::uint64_t most_completed = 8, dive_work = 100'000'000;

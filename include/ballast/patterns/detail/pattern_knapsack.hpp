@@ -66,6 +66,27 @@ class pattern_knapsack {
   [[nodiscard]] std::span<std::int32_t const> values() const noexcept { return value_; }
   /// Whether the samples are worth more than `packs` packs can hold (Farley 1990), so that they do not fit into them.
   [[nodiscard]] bool exceeds(std::uint64_t packs) const { return sum_ > packs * static_cast<std::uint64_t>(best()); }
+  /// What `packs` packs hold above the value of all samples, if all are worth `best()`.
+  [[nodiscard]] std::int64_t lack(std::uint64_t packs) const {
+    return static_cast<std::int64_t>(packs * static_cast<std::uint64_t>(best()) - sum_);
+  }
+  /// Whether the table is of exact lengths.
+  [[nodiscard]] bool exact() const noexcept { return unit_ == 1; }
+  /// Calls `visit(rows, room, lack)` for each pack whose value lacks at most `most` of `best()`, full or not, where the table is of exact
+  /// lengths. False if `visit` returned false, or after `steps` steps.
+  template <class Visit>
+  [[nodiscard]] bool list_packs(std::int64_t most, std::span<std::uint64_t const> left, std::uint64_t steps, search_budget& budget,
+                                Visit const& visit) {
+    auto order = valued_;
+    for (std::uint32_t i = 0; i < rows_.size(); ++i)
+      if (left[i] > 0 && value_[i] == 0) order.push_back(i);
+    pack_.clear();
+    auto const before = steps;
+    auto const all = list_packs(order, 0, whole_pack(), best_ - most, left, steps,
+                                [&](auto const& rows, std::int64_t room, std::int64_t least) { return visit(rows, room, most + least); });
+    budget.spend(before - steps);
+    return all;
+  }
 
   /// Calls `add(rows)` for the best packs of a value above 1, best first, until it has returned true `most` times. Room that is left over
   /// is filled by lengths of value 0. Returns how often it was true.
@@ -134,6 +155,29 @@ class pattern_knapsack {
   }
   [[nodiscard]] std::int32_t with_copies(std::size_t t, place in, std::size_t k) const {
     return static_cast<std::int32_t>(k) * value_[valued_[t]] + most_value(t + 1, without(in, t, k));
+  }
+
+  // Lists the packs that have the samples of pack_, and samples of the t-th length of `order` and later ones of value `least` or more.
+  template <class Visit>
+  [[nodiscard]] bool list_packs(std::span<std::uint32_t const> order, std::size_t t, place in, std::int64_t least,
+                                std::span<std::uint64_t const> left, std::uint64_t& steps, Visit const& visit) {
+    auto const most_after = [&](std::size_t u, place rest) { return u < valued_.size() ? most_value(u, rest) : 0; };
+    for (; t < order.size(); ++t) {
+      if (steps == 0) return false;
+      --steps;
+      auto const i = order[t];
+      auto const held = pack_.size();
+      for (auto k = copies_of(i, left, in); k > 0; --k) {
+        auto const rest = place{in.room - static_cast<std::int64_t>(k) * rows_.length[i], layers_ == 1 ? 0 : in.samples - k};
+        auto const least_after = least - static_cast<std::int64_t>(k) * value_[i];
+        if (most_after(t + 1, rest) < least_after) continue;
+        pack_.insert(pack_.end(), k, i);
+        if (!list_packs(order, t + 1, rest, least_after, left, steps, visit)) return false;
+        pack_.resize(held);
+      }
+      if (most_after(t + 1, in) < least) return true;
+    }
+    return visit(pack_, in.room, least);
   }
 
   // Rounds the values down to integers of which no pack holds 2^31 or more. A pack that may cut its last sample bounds what a pack holds.

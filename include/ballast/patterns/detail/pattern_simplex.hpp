@@ -44,6 +44,11 @@ class pattern_simplex {
   void demand(std::span<std::uint64_t const> left) {
     for (std::size_t i = 0; i < rows_; ++i) demand_[i] = left[i] > 0 ? static_cast<double>(left[i]) + shift_[i] : 0;
   }
+  /// Adds up to half of `spread`, or takes it away, from what is demanded of each row.
+  void sway(double spread, splitmix64& random) {
+    for (auto& d : demand_)
+      if (d > 0) d = plus_product(d, spread, uniform_double(random) - 0.5);
+  }
   /// Begins with a pack for each sample.
   void restart() {
     clear();

@@ -51,7 +51,7 @@ class near_optimal_search {
     if (filled.packs() < best_packs_) take(std::move(filled));
     refill_while_it_pays();
     auto const full = all_full();
-    auto const most_work = [&] { return budget_.spent() + (budget_.limit() - budget_.spent()) / 4 * 3; };
+    auto const most_work = [&] { return budget_.spent() + (budget_.limit() - budget_.spent()) / 8 * 7; };
     if (open())
       finish_exactly(full ? tuning_.most_rows : tuning_.few_rows, full ? most_work() : budget_.spent() + tuning_.first_finish_work);
     if (open()) concentrate(tuning_.first_pair_work);
