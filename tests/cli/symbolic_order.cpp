@@ -5,6 +5,7 @@
 #include "readers/graph.hpp"
 #include "refused.hpp"
 #include "support/catch.hpp"
+#include "support/rounds.hpp"
 
 #include <ballast/graph/symbolic_graph.hpp>
 #include <ballast/memory/peak.hpp>
@@ -227,6 +228,7 @@ TEST_CASE("order: a batch without a run within the budget says so", "[cli][symbo
 }
 
 TEST_CASE("order: the graph of a model over dimensions", "[cli][symbolic_order]") {
+  if (sanitized) return;  // takes minutes; other tests run the same code
   scratch const in;
   std::string const long_ranges = " --dimensions batch=1..8,length=16..4096";
   auto const of = [&](std::string const& what) { return order_figures(in, what + " --values batch=2,length=2048"); };
