@@ -32,6 +32,7 @@
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
+#include <ballast/core/pairing_heaps.hpp>
 #include <ballast/core/pooled_memory.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/range_maximum.hpp>

@@ -40,4 +40,23 @@ TEST_CASE("least_of: the smallest number, of equal ones the first, after every c
   CHECK(all_gone.empty());
 }
 
+TEST_CASE("least_word: as least_of, for numbers below its limit") {
+  ballast::splitmix64 generator(8);
+  for (std::size_t count = 1; count < 20; ++count) {
+    least_of<> tree(count);
+    ballast::detail::least_word<> words;
+    words.start(count);
+    auto const most = static_cast<std::uint64_t>(words.limit(count));
+    for (int change = 0; change < 200; ++change) {
+      REQUIRE(words.empty() == tree.empty());
+      REQUIRE((words.empty() || words.first() == tree.first()));
+      auto const m = static_cast<std::size_t>(generator() % count);
+      auto const value = static_cast<std::int64_t>(change % 2 == 0 ? generator() % 5 : most - 1 - generator() % 5);
+      auto const set = generator() % 4 == 0 ? tree.none : value;
+      tree.set(m, set);
+      words.set(m, set);
+    }
+  }
+}
+
 }  // namespace test_core_least_of

@@ -119,6 +119,7 @@ struct dealing_memory {
   std::vector<keyed_item<Index>> sorted;
   winner_tree<> tree;
   least_of<> least;
+  least_word<> least_load;
   std::vector<std::pair<std::int64_t, std::uint32_t>> waiting;  ///< room and number of sets that are not in `least`, a heap
   std::vector<std::uint32_t> by_load;                           ///< sets, least loaded first
   std::uint64_t base = 0;                                       ///< fewest items of a set under `equal`
@@ -215,7 +216,10 @@ struct dealt_sets {
     auto const nothing = [](auto, auto) {};
     if (equal || max_items != 0 || all >= least_of<>::none || !falls(in_order))
       return deal_in_order(in_order, [&](auto a, auto b) { return load[a] < load[b]; }, nothing);
-    deal_to_least(in_order, [&](std::size_t s) { return load[s]; }, nothing);
+    auto const number = [&](std::size_t s) { return load[s]; };
+    auto& memory = detail::memory_of(scratch);
+    if (all < memory.least_load.limit(load.size())) return deal_by(memory.least_load, in_order, number, nothing);
+    deal_by(memory.least, in_order, number, nothing);
   }
   /// @brief Deals items in order, each to the set with room for it whose number is the smallest, of equal ones to the first.
   /// @param in_order  the items; their sizes never rise
@@ -226,7 +230,22 @@ struct dealt_sets {
   /// O(items log sets).
   template <class Number, class OnPut>
   void deal_to_least(std::span<keyed_item<Index> const> in_order, Number const& number, OnPut const& on_put) {
-    auto& least = detail::memory_of(scratch).least;
+    deal_by(detail::memory_of(scratch).least, in_order, number, on_put);
+  }
+  /// @brief Whether sizes never rise in an order. @param in_order the items
+  [[nodiscard]] bool falls(std::span<keyed_item<Index> const> in_order) const {
+    return std::ranges::is_sorted(in_order, [&](auto const& a, auto const& b) { return size[a.item] > size[b.item]; });
+  }
+  /// @brief Puts all items into `order`, largest key first. @param key key of each item
+  void sort_by(std::vector<std::int64_t> const& key) {
+    order.resize(items());
+    for (std::size_t i = 0; i < items(); ++i) order[i] = {key[i], static_cast<Index>(i)};
+    sort_largest_first(order, detail::memory_of(scratch).sorted);
+  }
+
+ private:
+  template <class Least, class Number, class OnPut>
+  void deal_by(Least& least, std::span<keyed_item<Index> const> in_order, Number const& number, OnPut const& on_put) {
     auto& waiting = detail::memory_of(scratch).waiting;
     least.start(load.size());
     for (std::size_t s = 0; s < load.size(); ++s)
@@ -247,16 +266,6 @@ struct dealt_sets {
       on_put(i, s);
       least.set(s, number(s));
     }
-  }
-  /// @brief Whether sizes never rise in an order. @param in_order the items
-  [[nodiscard]] bool falls(std::span<keyed_item<Index> const> in_order) const {
-    return std::ranges::is_sorted(in_order, [&](auto const& a, auto const& b) { return size[a.item] > size[b.item]; });
-  }
-  /// @brief Puts all items into `order`, largest key first. @param key key of each item
-  void sort_by(std::vector<std::int64_t> const& key) {
-    order.resize(items());
-    for (std::size_t i = 0; i < items(); ++i) order[i] = {key[i], static_cast<Index>(i)};
-    sort_largest_first(order, detail::memory_of(scratch).sorted);
   }
 };
 

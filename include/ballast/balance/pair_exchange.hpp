@@ -26,7 +26,7 @@ class pair_exchanger {
 
   /// `d.sorted_sets` are the current sets. Stops at a largest load of `enough`, or if none of the partners helps.
   void operator()(dealt_sets<Index>& d, std::int64_t enough) {
-    for (auto& slot : listed_) slot.set = d.none;
+    listed_.fill(d.none);
     search_exchanges(
         d, {.partners = partners}, enough, [&](std::uint32_t x, std::uint32_t y, std::int64_t& best) { try_all(d, x, y, best); },
         [&](std::uint32_t x) { perform(d, x); });
@@ -42,11 +42,6 @@ class pair_exchanger {
     std::uint32_t to;
     pick give, take;
   };
-  /// The choices of a set, as long as it does not change.
-  struct choices {
-    std::uint32_t set = dealt_sets<Index>::none;
-    std::vector<pick> picks;
-  };
 
   /// Lists the choices of no, one or two items of a set, most expensive first.
   static void list(dealt_sets<Index> const& d, std::uint32_t s, std::vector<pick>& out) {
@@ -61,12 +56,13 @@ class pair_exchanger {
     std::sort(out.begin(), out.end(), [](pick const& a, pick const& b) { return a.cost != b.cost ? a.cost > b.cost : a.at < b.at; });
   }
   /// As `list`, of a set that may have been listed before: the least loaded sets are partners in many rounds.
-  [[nodiscard]] choices& slot(std::uint32_t s) noexcept { return listed_[s % listed_.size()]; }
   [[nodiscard]] std::vector<pick> const& choices_of(dealt_sets<Index> const& d, std::uint32_t s) {
-    auto& [set, picks] = slot(s);
-    if (set != s) list(d, s, picks);
-    set = s;
-    return picks;
+    auto const known = static_cast<std::size_t>(std::ranges::find(listed_, s) - listed_.begin());
+    if (known < listed_.size()) return picks_[known];
+    oldest_ = (oldest_ + 1) % listed_.size();
+    listed_[oldest_] = s;
+    list(d, s, picks_[oldest_]);
+    return picks_[oldest_];
   }
   void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y, std::int64_t& best) {
     if (y == memory_of(d.scratch).by_load.front()) list(d, x, given_);  // the first partner of a round
@@ -108,16 +104,15 @@ class pair_exchanger {
     };
     lift(x, best_.give);
     lift(best_.to, best_.take);
-    auto const forget = [&](std::uint32_t s) {
-      if (slot(s).set == s) slot(s).set = d.none;
-    };
-    forget(x);
-    forget(best_.to);
+    std::ranges::replace(listed_, x, d.none);
+    std::ranges::replace(listed_, best_.to, d.none);
     for (auto const& [what, from] : moved_) transfer(d, what, from, from == x ? best_.to : x);
   }
 
   std::vector<pick> given_;
-  std::array<choices, 32> listed_;  ///< each set has one slot, which it shares with others
+  std::array<std::uint32_t, 32> listed_{};   ///< sets that did not change since they were listed, or none
+  std::array<std::vector<pick>, 32> picks_;  ///< the choices of each
+  std::size_t oldest_ = 0;
   std::vector<std::pair<keyed_item<Index>, std::uint32_t>> moved_;
   move best_{};
 };

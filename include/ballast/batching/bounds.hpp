@@ -20,27 +20,28 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-using priced_sample = std::pair<std::int64_t, std::int64_t>;  ///< cost, tokens
+/// Samples that are alike.
+struct sample_class {
+  std::int64_t cost, tokens, count;
+};
 
-/// The bound for samples in any order, which it sorts. Their costs and their tokens each sum to less than 2^62.
+/// The bound for samples in any order. Their costs and their tokens each sum to less than 2^62.
 template <class = when_called>
-[[nodiscard]] inline std::int64_t steps_lower_bound(std::vector<priced_sample>& samples, batching_options const& options) {
+[[nodiscard]] inline std::int64_t steps_lower_bound(std::vector<sample_class> const& samples, batching_options const& options) {
   require_valid(options);
-  struct sample_class {
-    std::int64_t cost, tokens, count;
-  };
   std::vector<sample_class> classes;  // most expensive first
   std::vector<keyed_item<std::uint64_t>> sorted, scratch;
   sorted.reserve(samples.size());
-  for (auto const& [cost, tokens] : samples) sorted.push_back({cost, static_cast<std::uint64_t>(tokens)});
+  for (auto const& c : samples)
+    if (c.count != 0) sorted.push_back({c.cost, static_cast<std::uint64_t>(&c - samples.data())});
   sort_largest_first(sorted, scratch);
   std::int64_t all_cost = 0, all_tokens = 0;
-  for (auto const& [cost, held] : sorted) {
-    auto const tokens = static_cast<std::int64_t>(held);
+  for (auto const& [cost, at] : sorted) {
+    auto const& [price, tokens, count] = samples[at];
     if (classes.empty() || classes.back().cost != cost || classes.back().tokens != tokens) classes.push_back({cost, tokens, 0});
-    ++classes.back().count;
-    all_cost += cost;
-    all_tokens += tokens;
+    classes.back().count += count;
+    all_cost += count * cost;
+    all_tokens += count * tokens;
   }
   std::vector<std::size_t> densest(classes.size());
   std::iota(densest.begin(), densest.end(), std::size_t{0});
@@ -102,9 +103,16 @@ template <class = when_called>
 /// This library.
 template <class = when_called>
 [[nodiscard]] inline std::int64_t steps_lower_bound(weighed_samples const& samples, batching_options const& options) {
-  std::vector<detail::priced_sample> all(samples.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {samples.cost[i], samples.tokens[i]};
-  return detail::steps_lower_bound(all, options);
+  auto const counted = (std::min)(static_cast<std::size_t>(samples.longest), samples.size()) + 1;
+  std::vector<detail::sample_class> classes(counted);  // by tokens, then others
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    auto const cost = samples.cost[i], tokens = samples.tokens[i];
+    if (auto const t = static_cast<std::size_t>(tokens); t < counted && (classes[t].count == 0 || classes[t].cost == cost))
+      classes[t] = {cost, tokens, classes[t].count + 1};
+    else
+      classes.push_back({cost, tokens, 1});
+  }
+  return detail::steps_lower_bound(classes, options);
 }
 
 }  // namespace ballast::inline v0_2

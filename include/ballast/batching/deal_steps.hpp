@@ -14,7 +14,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,8 +24,6 @@
 namespace ballast::inline v0_2 {
 
 namespace detail {
-
-inline constexpr auto any_time = (std::numeric_limits<std::int64_t>::max)();  ///< the largest time of a plan, where any will do
 
 /// Distributes the samples of a step over its places again, or exchanges some if not all fit; keeps the old places unless the step becomes
 /// cheaper, or if its slowest rank is within 1 in 8,192 of the step's lower bound. The most uneven steps come first: if any are too slow

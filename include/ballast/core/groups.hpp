@@ -97,4 +97,23 @@ struct groups {
 
 static_assert(std::random_access_iterator<groups<>::iterator>);
 
+namespace detail {
+
+/// Groups as lists, whose members can be exchanged; and back.
+template <index_type Index>
+[[nodiscard]] std::vector<std::vector<Index>> lists_of(groups<Index> const& of) {
+  std::vector<std::vector<Index>> lists(of.size());
+  for (std::size_t g = 0; g < lists.size(); ++g) lists[g].assign(of[g].begin(), of[g].end());
+  return lists;
+}
+template <class Lists>
+[[nodiscard]] auto groups_of(Lists const& lists) {
+  groups<typename Lists::value_type::value_type> out;
+  out.offsets.reserve(lists.size() + 1);
+  for (auto const& list : lists) out.push_back(list);
+  return out;
+}
+
+}  // namespace detail
+
 }  // namespace ballast::inline v0_2

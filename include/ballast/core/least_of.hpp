@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/config.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -59,5 +60,39 @@ class least_of {
   std::size_t leaves_ = 0;
   std::vector<node> nodes_;  // nodes_[1] is the smallest of all, nodes_[leaves_ + m] is number m
 };
+
+namespace detail {
+
+/// As `least_of`, where a number and its place share a word: an operation compares and moves half as much.
+template <class = when_called>
+class least_word {
+ public:
+  static constexpr std::int64_t none = least_of<>::none;
+
+  /// The numbers must stay below this for so many of them.
+  [[nodiscard]] static std::int64_t limit(std::size_t count) noexcept { return none >> std::bit_width(count); }
+  void start(std::size_t count) {
+    bits_ = std::bit_width(count);
+    leaves_ = std::bit_ceil(count);
+    nodes_.assign(2 * leaves_, absent);
+    for (std::size_t m = 0; m < count; ++m) nodes_[leaves_ + m] = m;
+    for (auto at = leaves_; at-- > 1;) nodes_[at] = nodes_[2 * at];
+  }
+  [[nodiscard]] std::uint32_t first() const { return static_cast<std::uint32_t>(nodes_[1] & ((std::uint64_t{1} << bits_) - 1)); }
+  [[nodiscard]] bool empty() const { return nodes_[1] == absent; }
+  void set(std::size_t m, std::int64_t value) {
+    auto at = leaves_ + m;
+    auto least = value == none ? absent : static_cast<std::uint64_t>(value) << bits_ | m;
+    for (nodes_[at] = least; at > 1; nodes_[at /= 2] = least) least = (std::min)(least, nodes_[at ^ 1]);
+  }
+
+ private:
+  static constexpr auto absent = ~std::uint64_t{0};
+  int bits_ = 0;
+  std::size_t leaves_ = 0;
+  std::vector<std::uint64_t> nodes_;  // as in `least_of`
+};
+
+}  // namespace detail
 
 }  // namespace ballast::inline v0_2

@@ -47,10 +47,9 @@ class splitmix64 {
 /// One draw and one remainder; a second draw with probability below `bound` / 2^64.
 template <class Generator>
 [[nodiscard]] constexpr std::uint64_t uniform_below(std::uint64_t bound, Generator& generator) {
-  auto const reject_below = (std::uint64_t{0} - bound) % bound;  // 2^64 mod bound
   for (;;) {
     auto const draw = std::uint64_t{generator()};
-    if (draw >= reject_below) return draw % bound;
+    if (draw >= bound || draw >= (std::uint64_t{0} - bound) % bound) return draw % bound;  // the latter is 2^64 mod bound
   }
 }
 

@@ -29,8 +29,40 @@ struct keyed_item {
   }
 };
 
-/// @brief Sorts items by key, largest first, and by their present order where keys are equal. Many items are sorted digit by digit, which
-/// takes a fraction of the time of comparisons.
+namespace detail {
+
+/// Sorts items by a number, the smallest first, and by their present order where numbers are equal: digit by digit, which takes a fraction
+/// of the time of comparisons. O(n) for each 11 bits of `largest`, which no number exceeds.
+template <class T, class Number>
+void sort_by_digits(std::vector<T>& items, std::vector<T>& scratch, std::uint64_t largest, Number const& number) {
+  constexpr int most_bits = 11;
+  auto const bits = static_cast<int>(std::bit_width(largest)), digits = (bits + most_bits - 1) / most_bits;
+  auto const digit = digits == 0 ? 1 : (bits + digits - 1) / digits;  // digits of equal length: fewer counters
+  std::array<std::size_t, (1U << most_bits) + 1> counters;
+  auto const begin = std::span(counters).first((std::size_t{1} << digit) + 1);
+  scratch.resize(items.size());
+  for (int shift = 0; shift < 64 && largest >> shift != 0; shift += digit) {
+    auto const digit_of = [&](T const& x) { return static_cast<std::size_t>(number(x) >> shift & ((std::uint64_t{1} << digit) - 1)); };
+    std::ranges::fill(begin, std::size_t{0});
+    for (auto const& x : items) ++begin[digit_of(x) + 1];
+    for (std::size_t d = 1; d < begin.size(); ++d) begin[d] += begin[d - 1];
+    for (auto const& x : items) scratch[begin[digit_of(x)]++] = x;
+    items.swap(scratch);
+  }
+}
+
+/// The order of numbers by a value of each, largest first, then by number.
+template <class Value>
+[[nodiscard]] auto falling(Value const& value) {
+  return [value](auto a, auto b) {
+    auto const x = value(a), y = value(b);
+    return x != y ? x > y : a < b;
+  };
+}
+
+}  // namespace detail
+
+/// @brief Sorts items by key, largest first, and by their present order where keys are equal.
 /// @tparam Index   type of the item numbers
 /// @param items    the items, by ascending number
 /// @param scratch  memory, kept between calls
@@ -40,23 +72,9 @@ template <index_type Index>
 void sort_largest_first(std::vector<keyed_item<Index>>& items, std::vector<keyed_item<Index>>& scratch) {
   if (items.size() <= 512) return std::sort(items.begin(), items.end());
   auto const [least, most] = std::minmax_element(items.begin(), items.end(), [](auto const& a, auto const& b) { return a.key < b.key; });
-  auto const top = static_cast<std::uint64_t>(most->key), range = top - static_cast<std::uint64_t>(least->key);
-  constexpr int most_bits = 11;
-  auto const bits = static_cast<int>(std::bit_width(range)), digits = (bits + most_bits - 1) / most_bits;
-  auto const digit = digits == 0 ? 1 : (bits + digits - 1) / digits;  // digits of equal length: fewer counters
-  std::array<std::size_t, (1U << most_bits) + 1> counters;
-  auto const begin = std::span(counters).first((std::size_t{1} << digit) + 1);
-  scratch.resize(items.size());
-  for (int shift = 0; shift < 64 && range >> shift != 0; shift += digit) {
-    auto const digit_of = [&](auto const& x) {
-      return static_cast<std::size_t>((top - static_cast<std::uint64_t>(x.key)) >> shift & ((std::size_t{1} << digit) - 1));
-    };
-    std::ranges::fill(begin, std::size_t{0});
-    for (auto const& x : items) ++begin[digit_of(x) + 1];
-    for (std::size_t d = 1; d < begin.size(); ++d) begin[d] += begin[d - 1];
-    for (auto const& x : items) scratch[begin[digit_of(x)]++] = x;
-    items.swap(scratch);
-  }
+  auto const top = static_cast<std::uint64_t>(most->key);
+  detail::sort_by_digits(items, scratch, top - static_cast<std::uint64_t>(least->key),
+                         [&](auto const& x) { return top - static_cast<std::uint64_t>(x.key); });
 }
 
 namespace detail {

@@ -59,7 +59,7 @@ template <index_type Index>
     std::int64_t cost, sum;
   };
   std::vector<in_step> dominant;
-  std::vector<detail::priced_sample> trained;  // a sample that is in two steps occurs twice
+  std::vector<detail::sample_class> trained;  // a sample that is in two steps occurs twice
   trained.reserve(plan.packs.members.size());
   for (std::size_t s = 0; s < plan.steps(); ++s) {
     in_step largest{0, s, 0, 0};
@@ -67,7 +67,7 @@ template <index_type Index>
       largest.sum += options.cost_per_micro_batch;
       for (auto const member : pack) {
         auto const i = static_cast<std::size_t>(member);
-        trained.emplace_back(samples.cost[i], samples.tokens[i]);
+        trained.push_back({samples.cost[i], samples.tokens[i], 1});
         largest.sum += samples.cost[i];
         if (auto const alone = samples.cost[i] + options.cost_per_micro_batch; alone > largest.cost) {
           largest.sample = member;

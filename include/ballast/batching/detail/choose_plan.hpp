@@ -109,6 +109,18 @@ class plan_choice {
     if (!bound_) bound_ = steps_lower_bound(items_, o_);
     return takes_little_more(*bound_);
   }
+  /// What the slowest ranks of a balanced plan take above the mean, at most.
+  [[nodiscard]] std::int64_t most_waiting() const {
+    auto const fixed = o_.cost_per_micro_batch * static_cast<std::int64_t>(o_.micro_batches) + o_.cost_per_step;
+    return (items_.all_cost / static_cast<std::int64_t>(o_.ranks) + 2 * fixed * static_cast<std::int64_t>(fewest_steps())) / 100;
+  }
+  /// Whether a plan that is not balanced may take little more than the lower bound of all plans.
+  [[nodiscard]] bool must_wait() {
+    if (!bound_) bound_ = steps_lower_bound(items_, o_);
+    auto const fixed = static_cast<std::int64_t>(fewest_steps()) * (o_.cost_per_step + o_.cost_per_micro_batch);
+    auto const mean = items_.all_cost / static_cast<std::int64_t>(o_.ranks);
+    return shares_ || *bound_ - fixed - mean > mean / 256;
+  }
   /// Whether the fixed costs of the best plan's micro-batches take at most 1 % more than in as few micro-batches as could hold all tokens.
   [[nodiscard]] bool frugal() const {
     if (o_.cost_per_micro_batch == 0) return true;
@@ -208,20 +220,26 @@ class stream_trials {
   /// Tries the ways from `first` on, `count` at most. Returns the one that is good enough, where random steps may miss that by some
   /// percent, or `none`.
   std::size_t run(std::size_t first, std::size_t count, std::int64_t random_misses = 0) {
+    std::vector<std::size_t> given_up;  // plans that are not good enough: they do not matter if another one is
     for (auto k = first; k < ways_.size() && k - first < count; ++k) {
       auto const& way = ways_[k];
       auto const random = way.tuning.threshold == 0 && way.tuning.share == 0;
       if (deviation_ != 0 && choice_.balanced() != random) continue;  // balanced steps are only filled more; other steps are only gathered
-      if (!drawn_) drawn_.emplace(items_, o_);
-      auto plan = streamer<Index>(items_, *drawn_, o_, way).run();
-      plan.method = method_of(way, items_, o_);
-      deviation_ = (std::max)(deviation_, choice_.deviation(plan));
-      auto const busy = choice_.busy_share();
-      choice_.offer(std::move(plan));
-      if (choice_.busy_share() > busy) best_ = k;
+      auto const gives_up = count > 1 && random_misses == 0 && way.tuning.threshold != 0 && choice_.fewest_steps() >= 32;
+      auto plan = stream(k, gives_up ? choice_.most_waiting() : any_time);
+      if (gives_up && plan.table.empty()) {
+        if (!choice_.must_wait()) {
+          given_up.push_back(k);
+          continue;
+        }
+        plan = stream(k);
+      }
+      offer(k, std::move(plan));
       if (choice_.good_enough(random ? random_misses : 0)) return k;
       if (watch_.interrupted(0)) break;
     }
+    for (auto const k : given_up)
+      if (deviation_ == 0 || !watch_.interrupted(0)) offer(k, stream(k));
     return none;
   }
   [[nodiscard]] plan_choice<Index>& choice() noexcept { return choice_; }
@@ -229,6 +247,19 @@ class stream_trials {
   [[nodiscard]] std::size_t best() const noexcept { return best_; }              ///< the way of the fastest plan
 
  private:
+  [[nodiscard]] batching<Index> stream(std::size_t k, std::int64_t most_waiting = any_time) {
+    if (!drawn_) drawn_.emplace(items_, o_);
+    auto plan = streamer<Index>(items_, *drawn_, o_, ways_[k]).run(most_waiting);
+    plan.method = method_of(ways_[k], items_, o_);
+    return plan;
+  }
+  void offer(std::size_t k, batching<Index> plan) {
+    deviation_ = (std::max)(deviation_, choice_.deviation(plan));
+    auto const busy = choice_.busy_share();
+    choice_.offer(std::move(plan));
+    if (choice_.busy_share() > busy) best_ = k;
+  }
+
   weighed_samples const& items_;
   std::span<stream_options const> ways_;
   batching_options const& o_;

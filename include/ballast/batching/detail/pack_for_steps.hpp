@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -34,15 +35,17 @@ template <index_type Index>
 [[nodiscard]] groups<Index> pack_for_steps(weighed_samples const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
   auto const steps_of = [&](std::size_t count) { return (count + places - 1) / places; };
-  auto packs = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs;
+  std::deque<groups<Index>> made;
+  made.push_back(best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs);
   auto const goal = steps_of(static_cast<std::size_t>(count_packs(ballast::fold(items.tokens), {.capacity = o.capacity}).count.value));
+  if (steps_of(made[0].size()) <= goal) return std::move(made[0]);
+  std::vector<std::span<Index const>> packs(made[0].begin(), made[0].end());
   std::vector<keyed_item<Index>> order, scratch;
+  for (std::size_t p = 0; p < packs.size(); ++p) order.push_back({-sum_of(items.tokens, packs[p]), static_cast<Index>(p)});
   std::vector<Index> members;
   std::vector<std::int64_t> tokens;
   for (std::size_t const part : {10U, 10U, 10U, 20U, 15U, 30U}) {
     if (steps_of(packs.size()) <= goal) break;
-    order.clear();
-    for (std::size_t p = 0; p < packs.size(); ++p) order.push_back({-sum_of(items.tokens, packs[p]), static_cast<Index>(p)});
     auto const again = packs.size() * part / 100;
     sort_largest_first(order, scratch);
     members.clear();
@@ -52,13 +55,19 @@ template <index_type Index>
         members.push_back(i);
         tokens.push_back(items.tokens[i]);
       }
-    auto fewer = best_fit_decreasing<Index>(tokens, {.capacity = o.capacity}).packs;
+    made.push_back(best_fit_decreasing<Index>(tokens, {.capacity = o.capacity}).packs);
+    auto& fewer = made.back();
     if (fewer.size() > again) continue;
     for (auto& m : fewer.members) m = members[m];
-    for (std::size_t k = again; k < packs.size(); ++k) fewer.push_back(packs[order[k].item]);
-    packs = std::move(fewer);
+    std::vector<std::span<Index const>> now(fewer.begin(), fewer.end());
+    for (std::size_t k = again; k < packs.size(); ++k) now.push_back(packs[order[k].item]);
+    scratch.clear();
+    for (std::size_t p = 0; p < now.size(); ++p)
+      scratch.push_back({p < fewer.size() ? -sum_of(items.tokens, now[p]) : order[p - fewer.size() + again].key, static_cast<Index>(p)});
+    packs.swap(now);
+    order.swap(scratch);
   }
-  return packs;
+  return groups_of(packs);
 }
 
 /// Packs by best fit in a random order or, if that takes fewer steps, by completion, for which a limit of samples is one more measure.

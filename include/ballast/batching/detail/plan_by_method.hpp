@@ -52,7 +52,7 @@ template <index_type Index>
   auto const deal = [&](std::uint64_t window) {
     auto plan = sort_in_window(sorter, window);
     auto const balance = choice.may_keep(plan) && (window == windows.front() || allowed(plan));
-    return sorter.finish(std::move(plan), balance);
+    return balance ? sorter.finish(std::move(plan), true) : plan;
   };
   auto best = deal_in_windows(windows, deal, allowed, watch);
   auto const complete = best.complete;

@@ -22,6 +22,8 @@
 
 namespace ballast::inline v0_2::detail {
 
+inline constexpr auto any_time = (std::numeric_limits<std::int64_t>::max)();  ///< the largest time of a plan, where any will do
+
 /// The sum of a value over some samples.
 template <index_type Index>
 [[nodiscard]] std::int64_t sum_of(std::vector<std::int64_t> const& value, std::span<Index const> samples) {
@@ -43,29 +45,6 @@ template <index_type Index>
     out.longest = (std::max)(out.longest, t);
     out.most_expensive = (std::max)(out.most_expensive, c);
   }
-  return out;
-}
-
-/// The order of numbers by a value of each, largest first, then by number.
-template <class Value>
-[[nodiscard]] auto falling(Value const& value) {
-  return [value](auto a, auto b) {
-    auto const x = value(a), y = value(b);
-    return x != y ? x > y : a < b;
-  };
-}
-
-/// Groups as lists, whose members can be exchanged; and back.
-template <index_type Index>
-[[nodiscard]] std::vector<std::vector<Index>> lists_of(groups<Index> const& of) {
-  std::vector<std::vector<Index>> lists(of.size());
-  for (std::size_t g = 0; g < lists.size(); ++g) lists[g].assign(of[g].begin(), of[g].end());
-  return lists;
-}
-template <index_type Index>
-[[nodiscard]] groups<Index> groups_of(std::vector<std::vector<Index>> const& lists) {
-  groups<Index> out;
-  for (auto const& list : lists) out.push_back(list);
   return out;
 }
 

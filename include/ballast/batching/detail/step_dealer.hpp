@@ -49,17 +49,25 @@ class step_dealer {
   void gather(std::span<Index const> samples) {
     auto const n = samples.size();
     keys_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) keys_[i] = {items_.tokens[samples[i]], static_cast<Index>(i)};
-    sort_largest_first(keys_, sorted_);
+    longest_ = 0;
+    for (std::size_t i = 0; i < n; ++i) {  // squares of tokens are below 2^63, so tokens and place share a word
+      auto const t = items_.tokens[samples[i]];
+      longest_ = (std::max)(longest_, t);
+      keys_[i] = (most_tokens - static_cast<std::uint64_t>(t)) << 32 | i;
+    }
+    auto const top = most_tokens - static_cast<std::uint64_t>(longest_);
+    if (n <= 512)
+      std::sort(keys_.begin(), keys_.end());
+    else
+      sort_by_digits(keys_, sorted_, static_cast<std::uint64_t>(longest_), [&](std::uint64_t key) { return (key >> 32) - top; });
     id_.resize(n);
     deal_.size.resize(n);
     deal_.cost.resize(n);
     deal_.order.resize(n);
     squares_ = all_tokens_ = most_expensive_ = 0;
-    longest_ = n == 0 ? 0 : keys_[0].key;
     for (std::size_t k = 0; k < n; ++k) {
-      auto const i = id_[k] = samples[keys_[k].item];
-      auto const t = deal_.size[k] = items_.tokens[i];
+      auto const i = id_[k] = samples[static_cast<std::uint32_t>(keys_[k])];
+      auto const t = deal_.size[k] = static_cast<std::int64_t>(most_tokens - (keys_[k] >> 32));
       deal_.cost[k] = items_.cost[i];
       deal_.order[k] = {items_.cost[i], static_cast<Index>(k)};
       all_tokens_ += t;
@@ -80,7 +88,7 @@ class step_dealer {
   /// whether all samples have a place.
   [[nodiscard]] bool improve(std::span<std::uint32_t const> rank_of) {
     deal_.start();
-    for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[keys_[k].item]);
+    for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[static_cast<std::uint32_t>(keys_[k])]);
     balance_and_pack();
     return left_.empty();
   }
@@ -96,6 +104,7 @@ class step_dealer {
 
  private:
   static constexpr std::uint32_t nowhere = dealt_sets<Index>::none;
+  static constexpr std::uint64_t most_tokens = 0xffffffffU;  ///< of a sample
 
   /// Tries the rules in turn until one is within `enough` per mille of the step's lower bound, and keeps the best deal.
   void deal_by_best(std::span<deal_rule const> rules, std::int64_t enough) {
@@ -218,10 +227,11 @@ class step_dealer {
   void place_misfits() {
     auto const places = ranks_ * each_;
     auto& load = deal_.load;
+    auto most_room = *std::ranges::max_element(room_);
     left_.clear();
     for (auto k : misfits_) {
       auto to = places;
-      for (std::size_t r = 0; r < ranks_; ++r)
+      for (std::size_t r = 0; r < ranks_ && deal_.size[k] <= most_room; ++r)
         if (load[r] + deal_.cost[k] <= slowest_ && (to == places || load[r] < load[to / each_]))
           if (auto const p = fullest(r, deal_.size[k]); p != places) to = p;
       if (to == places) {
@@ -231,6 +241,7 @@ class step_dealer {
       room_[to] -= deal_.size[k];
       load[to / each_] += deal_.cost[k];
       deal_.set_of[k] = static_cast<std::uint32_t>(to);
+      most_room = *std::ranges::max_element(room_);
     }
   }
   void list_places() {
@@ -272,7 +283,7 @@ class step_dealer {
   std::size_t ranks_, each_;
   std::int64_t capacity_, room_in_rank_;
   std::span<std::pair<std::int64_t, std::int64_t> const> base_;
-  std::vector<keyed_item<Index>> keys_, sorted_;
+  std::vector<std::uint64_t> keys_, sorted_;  ///< for each sample: tokens below the most, and its place among those gathered
   std::vector<Index> id_, left_, packed_;
   pair_exchange_workspace<Index> exchanges_;
   dealt_sets<Index> deal_;  ///< samples by local index, longest first; `set_of` first is a rank, later a place

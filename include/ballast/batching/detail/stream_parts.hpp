@@ -76,12 +76,15 @@ class outlier_pool {
       : items_(items), limits_(limits) {
     std::iota(order.begin(), order.end(), Index{0});
     if (!limits.pools) return;
+    std::vector<keyed_item<Index>> by_name, scratch;
     for (auto i : order)
-      if (limits.is_outlier(i)) pool_.push_back({filled(i), i});
-    std::sort(pool_.begin(), pool_.end(), [&](auto const& a, auto const& b) {  // of a linear cost, all are filled alike
-      auto const x = items.cost[a.item], y = items.cost[b.item];
-      return a.key != b.key ? a.key > b.key : x != y ? x > y : name[a.item] < name[b.item];
-    });
+      if (limits.is_outlier(i)) by_name.push_back({-static_cast<std::int64_t>(name[i]), i});
+    sort_largest_first(by_name, scratch);
+    for (auto const& entry : by_name) pool_.push_back({items.cost[entry.item], static_cast<Index>(pool_.size())});
+    sort_largest_first(pool_, scratch);
+    for (auto& entry : pool_) entry = {filled(by_name[entry.item].item), by_name[entry.item].item};
+    auto const more = [](auto const& a, auto const& b) { return a.key > b.key; };  // of a linear cost, all are filled alike
+    if (!std::ranges::is_sorted(pool_, more)) std::ranges::stable_sort(pool_, more);
     auto const steps = static_cast<std::size_t>(divide_up(items.all_tokens, limits.target));
     pool_.resize((std::min)(pool_.size(), steps * limits.ranks * static_cast<std::size_t>(o.micro_batches)));
     next_.resize(pool_.size() + 1);

@@ -86,7 +86,8 @@ class streamer {
   streamer(streamer const&) = delete;  // its parts refer to its limits
   streamer& operator=(streamer const&) = delete;
 
-  [[nodiscard]] batching<Index> run() {
+  /// @param most_waiting  an empty plan is returned if the slowest ranks take more above the mean before half of the tokens have a step
+  [[nodiscard]] batching<Index> run(std::int64_t most_waiting = any_time) {
     out_.ranks = o_.ranks;
     out_.micro_batches = o_.micro_batches;
     auto const n = items_.size();
@@ -103,12 +104,20 @@ class streamer {
       deal();
       write_step();
       ++step_;
+      most_waiting -= dealer_.slowest() - divide_up(dealer_.total(), static_cast<std::int64_t>(limits_.ranks));
+      if (most_waiting < 0 && left_tokens_ > items_.all_tokens / 2) return {};
     }
     for (std::size_t i = 0; i < n; ++i)
       if (placed_[i] == 0) out_.dropped.push_back(static_cast<Index>(i));
+    auto const sum_up = [&](weighed_samples const& of) {
+      return pack_sums(out_.packs, [&](Index i) { return placer_.charge(i, of.cost[i]); }, o_.cost_per_micro_batch);
+    };
+    auto sums = sum_up(items_);  // before they are named, as members are neighbours in memory
     name_samples();
-    if (fill_places(out_, given_, o_, mixing::allowed) && !limits_.pools) measure_delay();
-    auto const sums = pack_sums(out_.packs, [&](Index i) { return placer_.charge(i, given_.cost[i]); }, o_.cost_per_micro_batch);
+    if (fill_places(out_, given_, o_, mixing::allowed)) {
+      sums = sum_up(given_);
+      if (!limits_.pools) measure_delay();
+    }
     certify(out_, given_, o_, sums);
     if (limits_.pools && out_.steps() != 0) spread_steps(out_, sums, o_);
     return std::move(out_);

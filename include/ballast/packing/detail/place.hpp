@@ -5,9 +5,11 @@
 #include <ballast/packing/detail/scatter.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 // An item-by-item packer is an order and a rule: the order says which item comes next, the rule into which pack it goes, and `placer`
@@ -41,10 +43,15 @@ class placer {
                   groups<Index>& packs) {
     pack_of_.resize(last - first);
     size_.clear();
+    constexpr auto none = static_cast<Index>(-1);
+    std::array<std::int64_t, 256> ahead;  // weights come from all memory, and a rule waits for one after the other
     for (std::size_t k = first; k < last; ++k) {
-      auto const w = static_cast<std::int64_t>(items.weight[order[k]]);
-      if (w == 0) continue;
-      auto const pack = rule.place(w);
+      auto const j = (k - first) % ahead.size();
+      for (std::size_t m = 0; j == 0 && m < (std::min)(ahead.size(), last - k); ++m)
+        ahead[m] = static_cast<std::int64_t>(items.weight[order[k + m]]);
+      pack_of_[k - first] = none;
+      if (ahead[j] == 0) continue;
+      auto const pack = rule.place(ahead[j]);
       pack_of_[k - first] = static_cast<Index>(pack);
       if (pack == size_.size()) size_.push_back(0);
       ++size_[pack];
@@ -58,7 +65,7 @@ class placer {
     }
     packs.members.resize(at);
     for (std::size_t k = first; k < last; ++k)
-      if (items.weight[order[k]] != 0) packs.members[size_[pack_of_[k - first]]++] = static_cast<Index>(order[k]);
+      if (pack_of_[k - first] != none) packs.members[size_[pack_of_[k - first]]++] = static_cast<Index>(order[k]);
   }
 
  private:
@@ -108,47 +115,47 @@ class best_fit_rule {
   template <class Weights>
   explicit best_fit_rule(packing_items<Weights> const& items)
       : capacity_(items.capacity),
-        max_samples_(items.max_samples),
+        max_samples_(items.max_samples < items.classes.samples() ? items.max_samples : 0),
         shortest_(items.classes.lengths.empty() ? 1 : items.classes.lengths.front()) {
     reset();
   }
   void reset() {
     rooms_.reset(capacity_);
     packs_.clear();
+    slots_.clear();
     opened_ = 0;
   }
   [[nodiscard]] std::uint64_t place(std::int64_t w) {
     auto room = rooms_.at_least(w);
-    open_pack pack{opened_, max_samples_};
+    auto pack = opened_;
     if (room < 0) {
+      if (++opened_ == packs_.empty) throw std::length_error("ballast: more than 2^32 - 1 packs");
       room = capacity_;
-      ++opened_;
+      if (max_samples_ != 0) slots_.push_back(max_samples_);
     } else {
       auto& head = rooms_.head(room);
-      pack = packs_.top(head);
+      pack = head;
       head = packs_.pop(head);
       if (head == packs_.empty) rooms_.erase(room);
     }
     room -= w;
-    if (--pack.slots != 0 && room >= shortest_) {
+    if (room >= shortest_ && (max_samples_ == 0 || --slots_[pack] != 0)) {
       auto const first = rooms_.insert(room);
       auto& head = rooms_.head(room);
       head = packs_.push(first ? packs_.empty : head, pack);
     }
-    return pack.key;
+    return pack;
   }
 
  private:
-  struct open_pack {
-    std::uint64_t key;  // its number
-    std::uint64_t slots;
-  };
+  struct no_value {};
   std::int64_t capacity_;
-  std::uint64_t max_samples_;
-  std::int64_t shortest_;  // packs with less room take no more items
-  std::uint64_t opened_ = 0;
+  std::uint64_t max_samples_;  // 0 if there is no limit of samples
+  std::int64_t shortest_;      // packs with less room take no more items
+  std::uint32_t opened_ = 0;
   Rooms rooms_;
-  pairing_heaps<open_pack> packs_;
+  pairing_heaps<no_value> packs_;
+  std::vector<std::uint64_t> slots_;
 };
 
 /// Calls `pack` with the best-fit rule for the capacity.
