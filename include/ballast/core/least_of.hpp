@@ -72,7 +72,7 @@ class least_word {
   /// The numbers must stay below this for so many of them.
   [[nodiscard]] static std::int64_t limit(std::size_t count) noexcept { return none >> std::bit_width(count); }
   void start(std::size_t count) {
-    bits_ = std::bit_width(count);
+    bits_ = static_cast<int>(std::bit_width(count));
     leaves_ = std::bit_ceil(count);
     nodes_.assign(2 * leaves_, absent);
     for (std::size_t m = 0; m < count; ++m) nodes_[leaves_ + m] = m;
