@@ -46,10 +46,11 @@ class layout_dive {
 
   /// The starts of the pieces, in units.
   [[nodiscard]] std::vector<std::int64_t> run(dive_order order) {
-    auto const most = operations_ + most_changes * problem_.pieces.size();
     if (counts_) {
       start(order);
-      for (auto left = starts_.size(); left > 0 && counts_; counts_ = operations_ <= most) left -= step() ? 1U : 0U;
+      auto most = operations_ + starts_.size();
+      for (auto left = starts_.size(); left > 0 && counts_; counts_ = operations_ <= most)
+        if (step()) --left, most += most_changes - 1;
       if (counts_) return starts_;
     }
     // By slack alone, layouts are lowest in the order of spans, so that one is first.
@@ -60,7 +61,8 @@ class layout_dive {
 
  private:
   static constexpr std::int64_t slack_weight = 30;
-  static constexpr std::uint64_t most_changes = 16;  ///< of each piece, on average, that are counted; lifetimes of real graphs need 2 … 11
+  /// Of each piece, on average, that are counted, all but one of them as pieces are placed; lifetimes of real graphs need 2 … 11.
+  static constexpr std::uint64_t most_changes = 16;
 
   void start(dive_order order) {
     auto const m = problem_.sections;
