@@ -2,12 +2,14 @@
 #include <ballast/patterns/cutting_stock.hpp>
 
 #include <ballast/core/hash.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 
 #include "support/bpplib.hpp"
 #include "support/brute_force.hpp"
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
+#include "support/rounds.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -290,6 +292,31 @@ TEST_CASE("solve_cutting_stock: work that is spent, a stop and sizes beyond the 
   CHECK(solve_cutting_stock(h, {.capacity = 20'000, .packs = 200, .most_cells = 100'000}).status == status::unknown);
   CHECK(solve_cutting_stock(ballast::fold(std::vector<std::int64_t>(9, 1 << 29)), {.capacity = 3'000'000'000, .packs = 1}).status ==
         status::unknown);
+}
+
+TEST_CASE("solve_cutting_stock: many copies of few lengths keep 1.5 times the work", "[patterns][property]") {
+  for (std::uint64_t seed = 0; seed < 240; seed += ballast_test::round_step) {
+    ballast::splitmix64 draw(seed);
+    auto const capacity = between(10, seed % 3 == 0 ? 3000 : 300, draw), packs = between(1, seed % 5 == 0 ? 2000 : 50, draw);
+    auto const kinds = between(1, 8, draw);
+    std::vector<std::int64_t> lengths;
+    auto room = packs * capacity;  // in every second case, lengths of 1 fill it
+    for (std::int64_t k = 0; k < kinds; ++k) {
+      auto const length = between(1, (std::max)(std::int64_t{1}, capacity / between(1, 30, draw)), draw);
+      auto const copies = between(0, room / length / (seed % 2 == 0 ? 2 : 1), draw);
+      lengths.insert(lengths.end(), static_cast<std::size_t>(copies), length);
+      room -= copies * length;
+    }
+    if (seed % 2 == 1) lengths.insert(lengths.end(), static_cast<std::size_t>(room), 1);
+    auto const h = ballast::fold(lengths);
+    for (std::uint64_t const work : {1'000U, 3'000U, 10'000U, 30'000U, 100'000U, 1'000'000U}) {
+      CAPTURE(seed, work);
+      auto const asked = ballast::divide_up(h.tokens(), capacity);
+      auto const found = solve_cutting_stock(h, {.capacity = capacity, .packs = static_cast<std::uint64_t>(asked), .reduce = seed % 4 < 2},
+                                             {.work = work});
+      REQUIRE(found.work <= work + work / 2);
+    }
+  }
 }
 
 TEST_CASE("solve_cutting_stock: nothing, one sample, whole packs, bad input", "[patterns]") {

@@ -134,12 +134,23 @@ class stock_solver {
         options_.most_cells / (std::uint64_t{rows_.size()} + 1) / layers;  // a table has a row more than there are lengths
     if (most_rooms < least_rooms) return;
     auto const unit = static_cast<std::int64_t>(divide_up(static_cast<std::uint64_t>(options_.capacity) + 1, most_rooms));
-    auto const table = (std::uint64_t{rows_.size()} + 1) * layers * (static_cast<std::uint64_t>(options_.capacity / unit) + 1);
-    if (rows_.size() > options_.most_rows || table > work_left()) return;  // a pricing takes about half of `table`
+    // Programs look at their work between pricings, so that a third of the limit bounds what the last one goes beyond it.
+    if (rows_.size() > options_.most_rows || pricing_work(unit, layers) > work_left() / 3) return;
     if (full_ && unit == 1)
       attempt<full_packs_program<>>(full_knapsack<>(rows_), columns(start));
     else
       attempt<fewest_packs_program<>>(pattern_knapsack<>(rows_, unit), columns(start));
+  }
+  // An upper bound of the work of one pricing: its table takes a pass for each copy that a pack holds of a length.
+  [[nodiscard]] std::uint64_t pricing_work(std::int64_t unit, std::uint64_t layers) const {
+    auto const width = static_cast<std::uint64_t>(options_.capacity / unit) + 1;
+    auto cells = width;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      auto const copies = (std::min)({rows_.count[i], static_cast<std::uint64_t>(options_.capacity / rows_.length[i]),
+                                      rows_.max_samples == 0 ? ~std::uint64_t{0} : rows_.max_samples});
+      cells += layers * (width / 4 + copies * width - static_cast<std::uint64_t>(rows_.length[i] / unit) * (copies * (copies + 1) / 2));
+    }
+    return cells / 3;
   }
   // The patterns of samples that are left, as rows.
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> columns(pack_patterns const& start) const {
