@@ -83,8 +83,8 @@ template <class = when_called>
 /// @return the lowest layout found, with `layout_lower_bound`; infeasible if fixed addresses overlap
 /// @throws invalid_input as `max_load`, or if `dives` is not 1 … 5
 /// @par Complexity
-/// O(n log n) time for each dive, and a search for O(n) buffers among points (begin, end), O(n sqrt n) at worst, where a buffer stops or
-/// begins to lie in one level stretch of time more than 16 times on average. O(n) memory.
+/// O(n log n) time for each dive, and a search for O(n) buffers among points (begin, end), O(n sqrt n) at worst, where buffers stop or
+/// begin to lie in one level stretch of time more often than n + 15 times the buffers placed so far. O(n) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>
