@@ -351,6 +351,9 @@ class Reports(unittest.TestCase):
             self.assertEqual(len(rows), 5)
             self.assertTrue(all(0 <= row.idle < 1 and 0 < row.fill <= 1 for row in rows), options)
             self.assertIn("<!DOCTYPE html>", run.report().page())
+        for levels in (5, [5], [(4096,)], [("a", 1)], [(4096, 1.5)], [(4096, True)]):
+            with self.assertRaisesRegex(TypeError, "^levels = .* must be 'auto', 'hbp' or tuples of two or three integers"):
+                ballast.TrainingRun(few, levels=levels, ranks=2, cost=COST)
         with self.assertRaisesRegex(ValueError, "run in levels has no report"):
             ballast.TrainingRun(few, levels=[(4096, 1)], ranks=2, cost=COST).report()
         self.assertIn("0 samples", str(ballast.TrainingRun([], **ASKED).report()))

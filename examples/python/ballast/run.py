@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import copy
+import reprlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._arguments import integer
 from ._ballast import make_run, share_packs
 from ._data_sets import array_of, as_array
 from ._levels import How, LevelRun, Setting
@@ -47,6 +49,22 @@ def _kept(lengths: ArrayLike) -> NDArray[Any]:
     kept = given.astype(np.int32) if wide and 0 <= given.min() and given.max() < 2**31 else np.array(given)
     kept.flags.writeable = False
     return kept
+
+
+def _levels(levels: Any) -> Any:
+    """Levels as a tuple of tuples of integers, unless they are a name or None."""
+    if levels is None or isinstance(levels, str):
+        return levels
+    try:
+        out = tuple(tuple(integer("levels", number) for number in level) for level in levels)
+    except TypeError:
+        out = ((),)
+    if any(len(level) not in (2, 3) for level in out):
+        raise TypeError(
+            f"levels = {reprlib.repr(levels)} must be 'auto', 'hbp' or tuples of two or three integers, such as"
+            " [(8192, 1), (32768, 4)]: tokens of a pack, ranks that share it, and perhaps recomputed layers"
+        )
+    return out
 
 
 class TrainingRun:
@@ -131,7 +149,7 @@ class TrainingRun:
             "synchronisation": synchronisation,
             "stages": stages,
             "equal_micro_batches": equal_micro_batches,
-            "levels": levels if levels is None or isinstance(levels, str) else tuple(levels),
+            "levels": _levels(levels),
             "curriculum": curriculum,
             "device": device,
             "time_for_randomness": time_for_randomness,
