@@ -127,6 +127,17 @@ TEST_CASE("lockstep_shards: long samples share a micro-batch, and short ones ano
   CHECK(plan.time.value == 450 + 60);
 }
 
+TEST_CASE("lockstep_shards: what rounds leave is one micro-batch where it has room", "[sharding]") {
+  // The long sample takes 600 on four ranks; three short ones a rank then 75, and 25 + 10 in each of three micro-batches.
+  ballast::degree_cost const cost{.square = 1000, .exchange = {0, 0, 5000}};
+  ballast::sharding_options const o{.capacity = 20, .ranks = 4, .cost_per_pass = 10, .execution = execution::lockstep};
+  std::vector<std::int64_t> lengths(13, 5);
+  lengths[0] = 40;
+  auto const plan = lockstep_shards(lengths, o, cost);
+  CHECK(sound_shards(plan, lengths, o, cost));
+  CHECK(plan.time == ballast::certificate{600 + 75 + 2 * 10, 600 + 75 + 2 * 10});
+}
+
 TEST_CASE("lockstep_shards: close to the optimum of 4 ranks, and never slower than groups of one size", "[sharding][property]") {
   ballast::splitmix64 draw(2412);
   int best = 0, near = 0;

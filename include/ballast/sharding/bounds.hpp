@@ -5,6 +5,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/detail/any_degree_times.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/lockstep_bound.hpp>
 #include <ballast/sharding/detail/rate_bound.hpp>
 #include <ballast/sharding/options.hpp>
 
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -40,9 +42,11 @@ class tree_bounds {
   /// Samples of more tokens than half of the widest group holds, one after the other if there is one such group: no two of them have room
   /// in one pass, and narrower groups hold none.
   [[nodiscard]] std::int64_t by_wide() const { return wide_time_ + (std::max)(wide_count_, batches_) * fixed_; }
-  /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens.
+  /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens; in lockstep, with the longest
+  /// samples where they are.
   [[nodiscard]] std::int64_t by_area() const {
-    return least_fitting((std::max)(by_longest(), by_wide()), [&](std::int64_t time) { return area_fits(time); });
+    auto const low = least_fitting((std::max)(by_longest(), by_wide()), [&](std::int64_t time) { return area_fits(time); });
+    return t_.options.execution == execution::lockstep ? (std::max)(low, by_micro_batches()) : low;
   }
   /// The least time from `low` on within which the ranks can hold all tokens, if no token takes less than the quickest one.
   [[nodiscard]] std::int64_t by_rate(std::int64_t low) const {
@@ -71,6 +75,16 @@ class tree_bounds {
         if (t_.monotone) break;
       }
     return area;
+  }
+  [[nodiscard]] std::int64_t by_micro_batches() const {
+    std::vector<std::int64_t> areas(t_.length.size());
+    for (std::size_t i = 0; i < areas.size(); ++i) areas[i] = least_area(i, degree_times::most);
+    return lockstep_bound(t_, std::move(areas), batches_).run([&](std::size_t i) {
+      std::vector<rank_choice> out;
+      for (std::size_t l = 0; l < t_.levels; ++l)
+        if (fits_tokens(i, l)) out.push_back({t_.width[l], t_.width[l], t_.at(i, l), t_.area(i, l)});
+      return out;
+    });
   }
   void add_wide() {
     auto const last = t_.levels - 1;
@@ -131,7 +145,8 @@ template <class = when_called>
 /// @brief Lower bounds on the makespan of a batch whose samples are each shared equally by the ranks of a group in one pass.
 struct shard_lower_bounds {
   std::int64_t longest = 0;  ///< the longest sample on the number of ranks where it takes least
-  std::int64_t area = 0;     ///< all products of ranks and time against all ranks, with the passes that the tokens need
+  std::int64_t area = 0;     ///< all products of ranks and time against all ranks, with the passes that the tokens need; in lockstep, with
+                             ///< the longest samples in micro-batches that last as long as they do
   std::int64_t rate = 0;     ///< the tokens that the ranks can hold within the time, if every token took as little as the quickest
   /// @brief The best of them. @return a lower bound
   [[nodiscard]] constexpr std::int64_t lower() const noexcept { return (std::max)((std::max)(longest, area), rate); }
@@ -142,8 +157,9 @@ struct shard_lower_bounds {
 ///
 /// Within a time T, each sample needs at least the smallest product of ranks and time over the numbers of ranks that have room for it and
 /// are quick enough. All of them, and a `cost_per_pass` for each rank and for each `capacity` tokens, must fit into T on all ranks. Under
-/// `execution::lockstep`, every micro-batch that the tokens need costs a pass on every rank. The bounds hold for groups of the sizes that
-/// `options.sizes` allows.
+/// `execution::lockstep`, every micro-batch that the tokens need costs a pass on every rank, and one with a long sample lasts as long as it
+/// does: a tree of at most 64 nodes places the longest samples in every way. The bounds hold for groups of the sizes that `options.sizes`
+/// allows.
 ///
 /// @tparam R     range of integers
 /// @tparam Cost  a `shard_cost_model`
@@ -154,7 +170,8 @@ struct shard_lower_bounds {
 /// @throws invalid_input if an option or a length is not positive, or the sum of all times reaches 2^62
 /// @par Complexity
 /// O(n log n + n log ranks); for a cost that takes less rank-time on more ranks, O(n log ranks log time). With groups of any size,
-/// O(n log n + n ranks) calls of the cost, and O(ranks log time) more for each sample that few ranks are too slow for.
+/// O(n log n + n ranks) calls of the cost, and O(ranks log time) more for each sample that few ranks are too slow for. In lockstep at most
+/// 24 n and, for each of 64 nodes, O(sizes of groups log n) more, and as much again for each sample that is placed.
 /// @par Determinism
 /// A pure function of its arguments, in integers.
 /// @par Source

@@ -111,7 +111,7 @@ template <class = when_called>
   if (n <= few || search.deep) keep(one_pass_runs(t));
   if (search.deep) {
     keep(lockstep_runs(t, lockstep_counts(search)));
-    keep(all_round_runs(t));
+    for (auto const rest_at_once : {false, true}) keep(all_round_runs(t, rest_at_once));
     keep(fixed_runs(t, lower));
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);

@@ -125,7 +125,8 @@ struct lockstep_options {
 ///
 /// The time is the sum of the slowest groups of all micro-batches. Samples are dealt into micro-batches in several ways: neighbours in
 /// length together, in turn, or the longest in one micro-batch and the rest by tokens; or micro-batches are formed one after the other: the
-/// longest sample that is left, on the number of ranks with which all of them do most work in its time, and what has room beside it.
+/// longest sample that is left, on the number of ranks with which all of them do most work in its time, and what has room beside it; all
+/// that is left may be the last one.
 /// `power_of_two_groups` plans each micro-batch, and the best of all is kept, which is never slower than the best groups of one size. Where
 /// `options.sizes` allows it, groups of other sizes are tried too.
 ///
@@ -160,6 +161,7 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   auto const plan = [&](detail::degree_times const& by, std::uint64_t counts) {
     detail::micro_batch_search micro_batches(by);
     micro_batches.time = best;
+    micro_batches.rest_at_once = true;
     micro_batches.run_all_rounds(best);
     micro_batches.run(static_cast<std::size_t>(counts));
     if (micro_batches.best.empty()) return;

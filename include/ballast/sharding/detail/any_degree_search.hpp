@@ -214,7 +214,10 @@ template <shard_cost_model Cost>
     keep(fixed_runs(t, lower));
   }
   if (known() - lower > lower / 1000) keep(round_runs(t, known() == block_plan::none ? known() : known() + known() / 8));
-  if (deep) keep(lockstep_runs(t, 6));
+  if (deep) {
+    keep(lockstep_runs(t, 6));
+    keep(all_round_runs(t, true));
+  }
   auto const search = [&](degree_rule degrees, std::int64_t from) {
     keep(any_degree_search(any, lower, powers_of_two, degrees, from).run(attempts));
   };

@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/lockstep_bound.hpp>
 #include <ballast/sharding/detail/rate_bound.hpp>
 #include <ballast/sharding/options.hpp>
 
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 // The times of a batch on any number of ranks, samples in descending order of length, and a lower bound from them.
@@ -31,7 +33,7 @@ class any_degree_times {
  public:
   template <length_range R>
   any_degree_times(R const& lengths, sharding_options const& o, Cost const& cost)
-      : alone(times_of_degrees(lengths, with_one_rank(o), cost)), cost_(cost) {
+      : alone(times_of_degrees(lengths, with_one_rank(o), cost)), cost_(cost), lockstep_(o.execution == execution::lockstep) {
     widest_ = static_cast<std::int64_t>(widest_group(o));
     needed_ = passes_of(alone, o.execution);
     add_up();
@@ -89,8 +91,15 @@ class any_degree_times {
   [[nodiscard]] std::int64_t by_rate(std::int64_t low) const {
     return bound_by_rate(alone, divide_up(alone.tokens, alone.options.capacity), low, [&](std::size_t i) { return best_[i].area; });
   }
-  /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens.
+  /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens; in lockstep, with the longest
+  /// samples where they are.
   [[nodiscard]] std::int64_t by_area() const {
+    auto const low = by_rank_time();
+    return lockstep_ && samples() > 0 ? (std::max)(low, by_micro_batches()) : low;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t by_rank_time() const {
     auto const n = samples();
     auto const fixed = alone.options.cost_per_pass, ranks = static_cast<std::int64_t>(alone.options.ranks);
     auto const of_rank = needed_.batches * fixed, passes = needed_.all;
@@ -114,8 +123,24 @@ class any_degree_times {
     };
     return least_fitting(low, fits);
   }
-
- private:
+  [[nodiscard]] std::int64_t by_micro_batches() const {
+    std::vector<std::int64_t> areas;
+    for (auto const& s : best_) areas.push_back(s.area);
+    return lockstep_bound(alone, std::move(areas), needed_.batches).run([&](std::size_t i) {
+      std::vector<rank_choice> out;  // of neighbouring numbers, an eighth apart at most
+      auto const needed = divide_up(alone.length[i], alone.options.capacity);
+      for (std::int64_t d = 1; d <= widest_;) {
+        rank_choice next{(std::max)(d, needed), (std::min)(d + d / 8, widest_), degree_times::most, degree_times::most};
+        d = next.most + 1;
+        for (auto k = next.fewest; k < d; ++k) {
+          next.time = (std::min)(next.time, at(i, k));
+          next.area = (std::min)(next.area, at(i, k) * k);
+        }
+        if (next.fewest < d) out.push_back(next);
+      }
+      return out;
+    });
+  }
   struct area_and_time {
     std::int64_t area, time;
   };
@@ -189,6 +214,7 @@ class any_degree_times {
   }
 
   Cost const& cost_;
+  bool lockstep_;
   std::int64_t widest_ = 1, longest_ = 0;
   std::int64_t wide_ = 0, wide_time_ = 0;  // samples longer than half of all ranks hold, and their least times
   needed_passes needed_{};

@@ -154,9 +154,10 @@ inline void add_groups(run_plan& plan, degree_times const& t, std::vector<std::s
   search.run(counts);
   return without_waits(t, search);
 }
-/// The best of all rounds.
-[[nodiscard]] inline run_plan all_round_runs(degree_times const& t) {
+/// The best of all rounds, which may end with all that is left in one micro-batch.
+[[nodiscard]] inline run_plan all_round_runs(degree_times const& t, bool rest_at_once) {
   micro_batch_search search(t);
+  search.rest_at_once = rest_at_once;
   search.run_all_rounds(degree_times::most);
   return without_waits(t, search);
 }

@@ -33,6 +33,7 @@ class micro_batch_search {
   micro_batch_positions best;
   std::vector<group_fit> fits;             // of each micro-batch of the best
   std::int64_t time = degree_times::most;  // of the best
+  bool rest_at_once = false;               // whether rounds may end with all that is left in one micro-batch
 
   /// Tries every way to deal into as few micro-batches as have room, and more, until `counts` numbers of each have room.
   void run(std::size_t counts) {
@@ -64,10 +65,22 @@ class micro_batch_search {
     std::vector<group_fit> plans;
     std::int64_t sum = 0;
     auto left = all_positions(*t_);
+    auto tokens = tokens_;
     while (!left.empty() && sum < limit) {
+      if (rest_at_once && tokens <= room() && planner_.bound(left) < limit - sum)
+        if (auto const& rest = planner_.plan(left); rest.time < limit - sum) {
+          limit = time = sum + rest.time;
+          best = batches;
+          best.push_back(left);
+          fits = plans;
+          fits.push_back(rest);
+        }
       if (!best_round(left, slack)) return;
       batches.emplace_back();
-      for (auto const j : best_taken_) batches.back().push_back(left[j]);
+      for (auto const j : best_taken_) {
+        batches.back().push_back(left[j]);
+        tokens -= t_->length[left[j]];
+      }
       for (std::size_t k = best_taken_.size(); k-- > 0;) left[best_taken_[k]] = t_->length.size();
       std::erase(left, t_->length.size());
       plans.push_back(best_fit_);
