@@ -52,11 +52,12 @@ class lockstep_bound {
   template <class Choices>
   [[nodiscard]] std::int64_t run(Choices const& choices) {
     if (capacity_ > degree_times::most / ranks_ / 32) return 0;  // no sum below exceeds 2^62
+    auto const most_depth = (std::min)({std::size_t{24}, areas_.size(), most_sums / (areas_.size() + 1)});
     std::vector<node> open{{0, 0, 0, {}}};
     open[0].bound = value(open[0]);
     std::vector<std::vector<rank_choice>> known;
     std::int64_t longest = 0, made = 0;  // times of all samples that are placed, at most
-    for (int expanded = 0; expanded < most_expanded && open[0].depth < (std::min)(most_depth, areas_.size()); ++expanded) {
+    for (int expanded = 0; expanded < most_expanded && open[0].depth < most_depth; ++expanded) {
       std::pop_heap(open.begin(), open.end(), later);
       auto const from = std::move(open.back());
       open.pop_back();
@@ -80,7 +81,7 @@ class lockstep_bound {
 
  private:
   static constexpr int most_expanded = 64;
-  static constexpr std::size_t most_depth = 24;
+  static constexpr std::size_t most_sums = std::size_t{1} << 22;  // of all `rest_`
   /// Samples that share a pass of a group.
   struct group {
     std::size_t batch;
