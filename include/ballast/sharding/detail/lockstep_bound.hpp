@@ -157,8 +157,9 @@ class lockstep_bound {
   /// Sums over the samples that are not placed, those of most rank-time for a token first.
   struct densest {
     std::vector<std::int64_t> tokens{0}, areas{0};
-    /// The most rank-time that so many tokens hold, rounded up.
+    /// The most rank-time that so many tokens hold, rounded up; none where placed samples have more tokens than there is room for.
     [[nodiscard]] std::int64_t held(std::int64_t room) const {
+      if (room <= 0) return 0;
       if (room >= tokens.back()) return areas.back();
       auto const k = static_cast<std::size_t>(std::upper_bound(tokens.begin(), tokens.end(), room) - tokens.begin());
       return areas[k - 1] + static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(room - tokens[k - 1]),
