@@ -84,7 +84,12 @@ class outlier_pool {
     sort_largest_first(pool_, scratch);
     for (auto& entry : pool_) entry = {filled(by_name[entry.item].item), by_name[entry.item].item};
     auto const more = [](auto const& a, auto const& b) { return a.key > b.key; };  // of a linear cost, all are filled alike
-    if (!std::ranges::is_sorted(pool_, more)) std::ranges::stable_sort(pool_, more);
+    if (!std::ranges::is_sorted(pool_, more)) {
+      by_name = pool_;
+      for (std::size_t k = 0; k < pool_.size(); ++k) pool_[k].item = static_cast<Index>(k);
+      sort_largest_first(pool_, scratch);
+      for (auto& entry : pool_) entry.item = by_name[entry.item].item;
+    }
     auto const steps = static_cast<std::size_t>(divide_up(items.all_tokens, limits.target));
     pool_.resize((std::min)(pool_.size(), steps * limits.ranks * static_cast<std::size_t>(o.micro_batches)));
     next_.resize(pool_.size() + 1);
