@@ -115,7 +115,9 @@ class listed_packs {
     state.push_back(packs);
     if (packs == 0 || failed_.contains(state)) return status::infeasible;
     std::vector<std::uint32_t> live, packs_of(left_.size(), 0);
+    auto work = 8 * left_.size();
     for (auto const p : candidates) {
+      work += 4 + 2 * rows_of(p).size();
       if (listed_[p].room > room || listed_[p].lack > lack || !take(p)) continue;
       give_back(p);
       live.push_back(p);
@@ -123,7 +125,7 @@ class listed_packs {
       for (auto const i : rows_of(p))
         if (i != std::exchange(before, i)) ++packs_of[i];
     }
-    budget_.spend(2 * left_.size() + 8 * candidates.size());
+    budget_.spend(work);
     auto row = left_.size();
     for (std::size_t i = 0; i < left_.size(); ++i)
       if (left_[i] > 0 && (row == left_.size() || packs_of[i] < packs_of[row])) row = i;
