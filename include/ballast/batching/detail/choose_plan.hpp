@@ -227,13 +227,11 @@ class stream_trials {
       if (deviation_ != 0 && choice_.balanced() != random) continue;  // balanced steps are only filled more; other steps are only gathered
       auto const gives_up = count > 1 && random_misses == 0 && way.tuning.threshold != 0 && choice_.fewest_steps() >= 32;
       auto plan = stream(k, gives_up ? choice_.most_waiting() : any_time);
-      if (gives_up && plan.table.empty()) {
-        if (!choice_.must_wait()) {
-          given_up.push_back(k);
-          continue;
-        }
-        plan = stream(k);
+      if (gives_up && plan.table.empty() && !choice_.must_wait()) {
+        given_up.push_back(k);
+        continue;
       }
+      if (gives_up && plan.table.empty()) plan = stream(k);
       offer(k, std::move(plan));
       if (choice_.good_enough(random ? random_misses : 0)) return k;
       if (watch_.interrupted(0)) break;

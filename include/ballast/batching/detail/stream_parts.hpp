@@ -76,20 +76,19 @@ class outlier_pool {
       : items_(items), limits_(limits) {
     std::iota(order.begin(), order.end(), Index{0});
     if (!limits.pools) return;
-    std::vector<keyed_item<Index>> by_name, scratch;
-    for (auto i : order)
-      if (limits.is_outlier(i)) by_name.push_back({-static_cast<std::int64_t>(name[i]), i});
-    sort_largest_first(by_name, scratch);
-    for (auto const& entry : by_name) pool_.push_back({items.cost[entry.item], static_cast<Index>(pool_.size())});
-    sort_largest_first(pool_, scratch);
-    for (auto& entry : pool_) entry = {filled(by_name[entry.item].item), by_name[entry.item].item};
-    auto const more = [](auto const& a, auto const& b) { return a.key > b.key; };  // of a linear cost, all are filled alike
-    if (!std::ranges::is_sorted(pool_, more)) {
-      by_name = pool_;
-      for (std::size_t k = 0; k < pool_.size(); ++k) pool_[k].item = static_cast<Index>(k);
+    std::vector<keyed_item<Index>> scratch;
+    auto outliers = order;
+    std::erase_if(outliers, [&](Index i) { return !limits.is_outlier(i); });
+    auto const sort_by = [&](auto const& key) {  // largest first; of equal keys, the order stays
+      pool_.clear();
+      for (auto const i : outliers) pool_.push_back({key(i), static_cast<Index>(pool_.size())});
       sort_largest_first(pool_, scratch);
-      for (auto& entry : pool_) entry.item = by_name[entry.item].item;
-    }
+      for (auto& entry : pool_) entry.item = outliers[entry.item];
+      for (std::size_t k = 0; k < outliers.size(); ++k) outliers[k] = pool_[k].item;
+    };
+    sort_by([&](Index i) { return -static_cast<std::int64_t>(name[i]); });
+    sort_by([&](Index i) { return items.cost[i]; });
+    sort_by([&](Index i) { return filled(i); });
     auto const steps = static_cast<std::size_t>(divide_up(items.all_tokens, limits.target));
     pool_.resize((std::min)(pool_.size(), steps * limits.ranks * static_cast<std::size_t>(o.micro_batches)));
     next_.resize(pool_.size() + 1);
