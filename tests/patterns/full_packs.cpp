@@ -6,6 +6,7 @@
 #include "support/bpplib.hpp"
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
+#include "support/pattern_rows.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -27,6 +28,8 @@ using ballast::status;
 using ballast::detail::full_pack_joins;
 using ballast::detail::pattern_rows;
 using ballast_test::between;
+using ballast_test::counted;
+using ballast_test::rows_of;
 using counts = std::map<std::int64_t, std::uint64_t>;
 
 /// Whether samples fill packs to the last token, by exhaustive search: the longest sample with every set beside it.
@@ -63,20 +66,6 @@ class filling {
   std::set<counts> failed_;
 };
 
-counts counted(std::vector<std::int64_t> const& lengths) {
-  counts out;
-  for (auto const l : lengths) ++out[l];
-  return out;
-}
-pattern_rows rows_of(counts const& samples, std::int64_t capacity) {
-  pattern_rows out{capacity, {}, {}, {}, 0};
-  for (auto at = samples.rbegin(); at != samples.rend(); ++at) {
-    out.length.push_back(at->first);
-    out.item_class.push_back(static_cast<std::uint32_t>(out.item_class.size()));
-    out.count.push_back(at->second);
-  }
-  return out;
-}
 /// Packs of `least` to `most` samples that are full; then a token moves from one sample to another `moves` times.
 std::vector<std::int64_t> full_packs(std::size_t packs, std::int64_t capacity, std::int64_t least, std::int64_t most, std::uint64_t moves,
                                      ballast::splitmix64& draw) {

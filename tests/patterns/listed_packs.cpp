@@ -7,6 +7,7 @@
 #include "support/brute_force.hpp"
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
+#include "support/pattern_rows.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -19,19 +20,9 @@ namespace {
 
 using ballast::status;
 using ballast::detail::listed_packs;
-using ballast::detail::pattern_rows;
 using ballast_test::between;
-
-pattern_rows rows_of(std::vector<std::int64_t> const& lengths, std::int64_t capacity, std::uint64_t max_samples) {
-  auto const h = ballast::fold(lengths);
-  pattern_rows out{capacity, {}, {}, {}, max_samples};
-  for (auto c = h.lengths.size(); c-- > 0;) {
-    out.length.push_back(h.lengths[c]);
-    out.item_class.push_back(static_cast<std::uint32_t>(c));
-    out.count.push_back(h.counts[c]);
-  }
-  return out;
-}
+using ballast_test::counted;
+using ballast_test::rows_of;
 
 /// Samples that leave `room` tokens of `packs` packs.
 std::vector<std::int64_t> nearly_full(std::size_t packs, std::int64_t capacity, std::int64_t room, ballast::splitmix64& draw) {
@@ -52,7 +43,7 @@ TEST_CASE("listed_packs: finds a plan or none as exhaustive search does, by any 
     auto const capacity = between(15, 120, draw);
     auto const packs = static_cast<std::uint64_t>(between(2, 4, draw));
     auto const lengths = nearly_full(static_cast<std::size_t>(packs), capacity, between(0, capacity / 15, draw), draw);
-    auto const rows = rows_of(lengths, capacity, seed % 3 == 0 ? static_cast<std::uint64_t>(between(3, 5, draw)) : 0);
+    auto const rows = rows_of(counted(lengths), capacity, seed % 3 == 0 ? static_cast<std::uint64_t>(between(3, 5, draw)) : 0);
     auto const fewest = static_cast<std::uint64_t>(ballast_test::fewest_packs(lengths, capacity, rows.max_samples).value());
     ballast::search_budget budget(ballast::search_limits{});
     ballast::detail::pattern_knapsack<> knapsack(rows, 1);
@@ -96,13 +87,13 @@ TEST_CASE("listed_packs: finds a plan or none as exhaustive search does, by any 
 }
 
 TEST_CASE("listed_packs: are not complete where a search would go too deep, or the work is spent", "[patterns]") {
-  auto const rows = rows_of(std::vector<std::int64_t>(20'000, 3), 7, 0);
+  auto const rows = rows_of({{3, 20'000}}, 7);
   ballast::search_budget budget(ballast::search_limits{});
   ballast::detail::pattern_knapsack<> knapsack(rows, 1);
   listed_packs<> deep(rows, budget);
   CHECK((deep.list(10'000, {0.5}, knapsack, ~std::uint64_t{0}) == status::unknown && !deep.complete()));
   ballast::splitmix64 draw(3);
-  auto const many = rows_of(nearly_full(40, 1000, 30, draw), 1000, 0);
+  auto const many = rows_of(counted(nearly_full(40, 1000, 30, draw)), 1000);
   std::vector<double> values;
   for (auto const l : many.length) values.push_back(static_cast<double>(l) / 1000);
   ballast::detail::pattern_knapsack<> pricing(many, 1);
