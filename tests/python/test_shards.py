@@ -600,7 +600,6 @@ class Runs(unittest.TestCase):
             ({"order": "ascending"}, "^order is not for a run in levels"),
             ({"tokens_per_step": 10}, "^tokens_per_step is not for a run in levels"),
             ({"capacity": 9}, "^capacity is for levels"),
-            ({"levels": [5]}, r"^levels\[0\] is not a tuple of"),
             ({"ranks": 0}, "^ranks = 0 must be in"),
             ({"epochs": 0}, "^epochs = 0 must be positive$"),
             ({"cost": ballast.token_cost()}, "^cost is no name of a model, no config of one,"),
