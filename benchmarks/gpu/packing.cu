@@ -208,13 +208,12 @@ void pack_images(ballast_bench::bench_state& state, bool on_host) {
 // Three levels, the longest of which has the capacity of the shape.
 void pack_levels(ballast_bench::bench_state& state, bool on_host) {
   timed(state, 8, [&](device_case& c) {
-    std::vector<std::int64_t> const capacities{c.options.capacity / 16, c.options.capacity / 4, c.options.capacity};
-    std::vector<ballast::level> levels;
-    for (auto const capacity : capacities) levels.push_back({.capacity = capacity});
+    auto const longest = c.options.capacity;
+    std::vector<ballast::level> const levels{{.capacity = longest / 16}, {.capacity = longest / 4}, {.capacity = longest}};
     gpu::pack_arrays<> const out{c.take<std::uint64_t>(c.n + 1), c.take<std::uint32_t>(c.n)};
     auto planner = std::make_shared<gpu::level_planner<gpu::on_stream>>(c.on);
     auto twin = c.ready(
-        [=, &c](void* temp, std::size_t& bytes) { return gpu::pack_levels(c.on, temp, bytes, c.lengths, c.n, capacities, *planner, out); });
+        [=, &c](void* temp, std::size_t& bytes) { return gpu::pack_levels(c.on, temp, bytes, c.lengths, c.n, levels, {}, *planner, out); });
     return [=, &c]() mutable {
       if (!on_host) return twin();
       auto const packed = ballast::pack_levels(gpu::fetch(c.on, c.lengths, c.n), levels);

@@ -53,30 +53,32 @@ template <class On>
 void test_levels(On on, std::vector<std::uint32_t> const& lengths, std::vector<std::int64_t> const& capacities,
                  gpu::level_planner<On>& planner, std::string const& name) {
   auto const levels = levels_of(capacities);
-  auto const wanted = ballast::pack_levels(lengths, levels);
   auto const n = lengths.size();
   auto const there = send(on, lengths);
-  expect_plan(on, gpu::pack_levels(on, there.data(), n, levels), wanted, name);
-  expect_plan(on, gpu::pack_levels(on, there.data(), n, levels, {.fill = ballast::level_fill::always}),
-              ballast::pack_levels(lengths, levels, {.fill = ballast::level_fill::always}), name + "filled, ");
-
   gpu::array<std::uint64_t, On> const offsets(on, n + 1), members(on, n);  // with a planner that has packed other samples before
   gpu::array<std::uint32_t, On> const offset(on, n);
-  call(on, "pack_levels", [&](void* temp, std::size_t& bytes) {
-    gpu::pack_arrays<std::uint64_t> const out{.offsets = offsets.data(), .members = members.data(), .offset = offset.data()};
-    return gpu::pack_levels(on, temp, bytes, there.data(), n, capacities, planner, out);
-  });
-  auto ends = fetch(on, offsets);
-  ends.resize(wanted.packs.size() + 1);
-  expect_equal(ends, wanted.packs.offsets, name + "offsets again");
-  expect_equal(fetch(on, members), wanted.packs.members, name + "members again");
-  expect(planner.first_pack == wanted.first_pack && planner.count == wanted.count && planner.tokens == wanted.tokens, name + "planner");
-  std::vector<std::uint32_t> before(n);
-  for (auto const pack : wanted.packs) {
-    std::uint32_t filled = 0;
-    for (auto const i : pack) before[i] = std::exchange(filled, filled + lengths[i]);
+  for (auto const fill : {ballast::level_fill::where_it_pays, ballast::level_fill::always}) {
+    ballast::level_options const options{.fill = fill};
+    auto const wanted = ballast::pack_levels(lengths, levels, options);
+    auto const of = name + (fill == ballast::level_fill::always ? "filled, " : "");
+    expect_plan(on, gpu::pack_levels(on, there.data(), n, levels, options), wanted, of);
+    call(on, "pack_levels", [&](void* temp, std::size_t& bytes) {
+      gpu::pack_arrays<std::uint64_t> const out{.offsets = offsets.data(), .members = members.data(), .offset = offset.data()};
+      return gpu::pack_levels(on, temp, bytes, there.data(), n, levels, options, planner, out);
+    });
+    auto ends = fetch(on, offsets);
+    ends.resize(wanted.packs.size() + 1);
+    expect_equal(ends, wanted.packs.offsets, of + "offsets again");
+    expect_equal(fetch(on, members), wanted.packs.members, of + "members again");
+    expect(planner.first_pack == wanted.first_pack && planner.count == wanted.count && planner.tokens == wanted.tokens, of + "planner");
+    expect(planner.filled == wanted.filled && planner.filled_tokens == wanted.filled_tokens, of + "filled again");
+    std::vector<std::uint32_t> before(n);
+    for (auto const pack : wanted.packs) {
+      std::uint32_t filled = 0;
+      for (auto const i : pack) before[i] = std::exchange(filled, filled + lengths[i]);
+    }
+    expect_equal(fetch(on, offset), before, of + "offset");
   }
-  expect_equal(fetch(on, offset), before, name + "offset");
 }
 
 template <class On>
@@ -160,19 +162,22 @@ void test_refusals(On on) {
                                [&] { (void)pack({1 << 24}, {.oversize = oversize::set_aside}); });
 
   gpu::level_planner<On> planner(on);
-  auto const status = [&](std::vector<std::int64_t> const& capacities, std::size_t less) {
+  auto const status = [&](std::vector<std::int64_t> const& capacities, std::size_t less, ballast::level_options const& options = {}) {
     std::size_t bytes = 0;
     gpu::pack_arrays<> const out{};
-    auto const sized = gpu::pack_levels(on, nullptr, bytes, there.data(), 4, capacities, planner, out);
+    auto const levels = levels_of(capacities);
+    auto const sized = gpu::pack_levels(on, nullptr, bytes, there.data(), 4, levels, options, planner, out);
     if (sized != typename On::error_type{}) return sized;
     gpu::array<std::byte, On> const temp(on, bytes);
     bytes -= less;
-    return gpu::pack_levels(on, temp.data(), bytes, there.data(), 4, capacities, planner, out);
+    return gpu::pack_levels(on, temp.data(), bytes, there.data(), 4, levels, options, planner, out);
   };
   expect(status({10, 100}, 0) == typename On::error_type{} && planner.plan.packs == 3, "good");
   expect(status({10, 100}, 1) == On::invalid_value, "a byte too few");
   for (auto const& bad : {std::vector<std::int64_t>{}, {0, 100}, {100, 100}, {100, 10}, {(1 << 24) + 1}})
     expect(status(bad, 0) == On::invalid_value, "bad capacities");
+  expect(status({10, 100}, 0, {.oversize = oversize::split}) == On::invalid_value, "a policy");
+  expect(status({10, 100}, 0, {.price_per_token = -1}) == On::invalid_value, "a bad price");
   expect(status({5, 60}, 0) == On::invalid_value && planner.first_bad == 3, "the first bad sample");
   expect(status({100, 10}, 0) == On::invalid_value && planner.first_bad == gpu::none_bad, "no bad sample, but bad capacities");
 }

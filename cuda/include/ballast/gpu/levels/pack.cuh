@@ -75,9 +75,7 @@ template <class Index, class On, class Length, class Pays, class Outputs>
                                                   Outputs const& outputs) {
   using error_type = typename On::error_type;
   planner.first_bad = none_bad;
-  if (capacities.empty() || capacities.back() > longest_on_device || count > (std::numeric_limits<Index>::max)()) return On::invalid_value;
-  for (std::size_t i = 0; i < capacities.size(); ++i)
-    if (capacities[i] <= (i == 0 ? 0 : capacities[i - 1])) return On::invalid_value;
+  if (capacities.back() > longest_on_device || count > (std::numeric_limits<Index>::max)()) return On::invalid_value;
   workspace memory(temp);
   auto const words = static_cast<std::size_t>(capacities.back()) + 1;
   auto* const counts = memory.take<std::uint64_t>(words + 1);  // one more for the first bad index
@@ -115,6 +113,12 @@ inline void require_device_levels(std::span<level const> levels, level_options c
   require_on_device(levels.back().capacity + (options.oversize == oversize::set_aside ? 1 : 0), "capacity");
 }
 
+inline std::vector<std::int64_t> capacities_of(std::span<level const> levels) {
+  std::vector<std::int64_t> out;
+  for (auto const& l : levels) out.push_back(l.capacity);
+  return out;
+}
+
 template <class Index>
 struct copy_indices {
   Index const* from;
@@ -124,8 +128,8 @@ struct copy_indices {
 
 }  // namespace detail
 
-/// @brief Assigns each sample to the shortest level that holds it, and packs each level separately; twin of `ballast::pack_levels`
-/// without filling: the other overload fills room.
+/// @brief Packs samples into levels, the longest level first, and fills room in its packs with samples of shorter levels if `options` say
+/// so; twin of `ballast::pack_levels`. The other overload allocates, and takes over-size policies.
 ///
 /// Waits once, for the counts of the lengths, of which the host plans all levels. It cannot be captured into a CUDA graph. When it returns,
 /// the numbers of packs are known and the rest of the work is queued.
@@ -138,22 +142,34 @@ struct copy_indices {
 /// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param lengths  sample lengths in tokens, each at least 1
 /// @param count    number of samples
-/// @param capacities tokens of a pack in each level, ascending, up to `longest_on_device`
+/// @param levels   levels with strictly ascending capacities, up to `longest_on_device`
+/// @param options  when to fill room; `oversize` must be `reject`
 /// @param planner  a planner of this backend and stream; afterwards it holds the plan, its levels and their certificates
 /// @param out      arrays for the packs of all levels, the shortest level first; for `offsets`, count + 1 words are always enough
-/// @return the error, if any; `invalid_value` if the capacities do not ascend, `Index` cannot number the samples, the workspace is too
-///         small, or a length is outside 1 … the longest capacity (`planner.first_bad` is then its index)
+/// @return the error, if any; `invalid_value` if `ballast::pack_levels` would refuse levels or options, there is a policy, `Index` cannot
+///         number the samples, the workspace is too small, or a length is outside 1 … the longest capacity (`planner.first_bad` is then its
+///         index)
 /// @throws std::bad_alloc if the host has no memory for the plan
 /// @par Complexity
-/// As `fold` and `expand`, and O(D log D + R) on the host for D distinct lengths and R runs; no more for many levels than for one.
+/// As `fold` and `expand`, and O(D log D + R) on the host for D distinct lengths and R runs; no more for many levels than for one. Filling
+/// takes O(packs log packs + moves log D) on the host, where all samples of a length that go into one pack are one move, and up to a run
+/// for each move.
 /// @par Determinism
 /// The same packs as on the host, bit for bit.
 template <class On, integer Length, index_type Index>
 [[nodiscard]] typename On::error_type pack_levels(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
-                                                  std::span<std::int64_t const> capacities, level_planner<On>& planner,
+                                                  std::span<level const> levels, level_options const& options, level_planner<On>& planner,
                                                   pack_arrays<Index> const& out) {
+  planner.first_bad = none_bad;
+  if (options.oversize != oversize::reject) return On::invalid_value;
+  try {
+    ballast::detail::require_valid(levels, options);
+  } catch (invalid_input const&) {
+    return On::invalid_value;
+  }
   return detail::pack_levels<Index>(
-      on, temp, bytes, lengths, count, capacities, [](std::size_t, std::size_t) { return false; }, planner, [&] { return out; });
+      on, temp, bytes, lengths, count, detail::capacities_of(levels),
+      [&](std::size_t into, std::size_t from) { return fill_pays(levels, options, into, from); }, planner, [&] { return out; });
 }
 
 /// @brief Packs samples into levels, the longest level first, and fills room in its packs with samples of shorter levels if `options` say
@@ -169,8 +185,7 @@ template <class On, integer Length, index_type Index>
 /// @throws invalid_input as `ballast::pack_levels`, and for capacities above `longest_on_device`
 /// @throws gpu_error if the backend reports an error
 /// @par Complexity
-/// As the other overload and, with a policy, `apply_oversize`. Filling takes O(packs log packs + moves log D) on the host, where all
-/// samples of a length that go into one pack are one move, and up to a run for each move.
+/// As the other overload and, with a policy, `apply_oversize`.
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] level_packing<On, Length, Index> pack_levels(On on, Length const* lengths, std::size_t count, std::span<level const> levels,
                                                            level_options const& options = {}) {
@@ -178,8 +193,7 @@ template <index_type Index = std::uint32_t, class On, integer Length>
   require_index<Index>(count, "samples");
   auto const longest = levels.back().capacity;
   auto const sets_aside = options.oversize == oversize::set_aside;
-  std::vector<std::int64_t> capacities;
-  for (auto const& l : levels) capacities.push_back(l.capacity);
+  auto capacities = detail::capacities_of(levels);
   if (sets_aside) capacities.push_back(longest + 1);  // its packs, which are last, hold one sample each that is left out
   trained_samples<On, Length, Index> items{{on, 0}, {on, 0}, {on, 0}, {on, 0}};
   if (options.oversize != oversize::reject)
