@@ -22,7 +22,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// One near-optimal search: best fit, then dives, improvements and the lower bound of the linear program. The order does not depend on the
-/// limits, so more work only continues the same search.
+/// limits; only what the exact finish may take is a share of the work that is left.
 template <class = when_called>
 class near_optimal_search {
  public:
@@ -51,9 +51,10 @@ class near_optimal_search {
     if (filled.packs() < best_packs_) take(std::move(filled));
     refill_while_it_pays();
     auto const full = all_full();
-    auto const most_work = [&] { return budget_.spent() + (budget_.limit() - budget_.spent()) / 8 * 7; };
-    if (open())
-      finish_exactly(full ? tuning_.most_rows : tuning_.few_rows, full ? most_work() : budget_.spent() + tuning_.first_finish_work);
+    auto const left = [&] { return budget_.limit() - budget_.spent(); };
+    auto const most_work = [&] { return budget_.spent() + left() / 8 * 7; };
+    auto const first_work = [&] { return budget_.spent() + (std::min)(tuning_.first_finish_work, left() / 2); };
+    if (open()) finish_exactly(full ? tuning_.most_rows : tuning_.few_rows, full ? most_work() : first_work());
     if (open()) concentrate(tuning_.first_pair_work);
     if (open()) prove_by_program();
     if (open() && !full) finish_exactly(tuning_.most_rows, most_work());

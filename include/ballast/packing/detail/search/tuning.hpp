@@ -55,7 +55,7 @@ struct search_tuning {
   std::size_t bound_patterns = 1500;      ///< most patterns of best fit to start from
   std::uint64_t bound_work = 300'000'000;
 
-  // The exact finish: at first with few lengths and little work, later with seven eighths of the work that is left.
+  // The exact finish: at first with few lengths and little work, half of what is left at most, later with seven eighths of it.
   std::size_t few_rows = 250, most_rows = 1000;  ///< most distinct lengths when packs that some best plan has are made
   std::uint64_t first_finish_work = 100'000'000, most_full_cells = std::uint64_t{1} << 24;
 
