@@ -294,7 +294,8 @@ TEST_CASE("solve_cutting_stock: work that is spent, a stop and sizes beyond the 
         status::unknown);
 }
 
-TEST_CASE("solve_cutting_stock: many copies of few lengths keep 1.5 times the work", "[patterns][property]") {
+TEST_CASE("solve_cutting_stock: many copies of few lengths keep 1.5 times the work, and more work takes no answer back",
+          "[patterns][property]") {
   for (std::uint64_t seed = 0; seed < 240; seed += ballast_test::round_step) {
     ballast::splitmix64 draw(seed);
     auto const capacity = between(10, seed % 3 == 0 ? 3000 : 300, draw), packs = between(1, seed % 5 == 0 ? 2000 : 50, draw);
@@ -309,12 +310,15 @@ TEST_CASE("solve_cutting_stock: many copies of few lengths keep 1.5 times the wo
     }
     if (seed % 2 == 1) lengths.insert(lengths.end(), static_cast<std::size_t>(room), 1);
     auto const h = ballast::fold(lengths);
+    auto before = status::unknown;
     for (std::uint64_t const work : {1'000U, 3'000U, 10'000U, 30'000U, 100'000U, 1'000'000U}) {
       CAPTURE(seed, work);
       auto const asked = ballast::divide_up(h.tokens(), capacity);
       auto const found = solve_cutting_stock(h, {.capacity = capacity, .packs = static_cast<std::uint64_t>(asked), .reduce = seed % 4 < 2},
                                              {.work = work});
       REQUIRE(found.work <= work + work / 2);
+      if (before != status::unknown) REQUIRE(found.status == before);
+      before = found.status;
     }
   }
 }
@@ -331,6 +335,9 @@ TEST_CASE("solve_cutting_stock: nothing, one sample, whole packs, bad input", "[
   CHECK(says(std::vector<std::int64_t>(1000, 1), 7, 143) == status::feasible);
   CHECK(says({1, 1, 1, 7, 7, 4, 3}, 7, 4) == status::feasible);
   CHECK(says({5, 5, 4}, 7, 2) == status::infeasible);
+  auto const forty = ballast::histogram{{300, 301, 302, 303}, {10, 10, 10, 10}};  // more packs than samples
+  for (auto const packs : {std::uint64_t{50}, std::uint64_t{1} << 40, std::uint64_t{1} << 63})
+    CHECK(solve_cutting_stock(forty, {.capacity = 1000, .packs = packs, .max_samples = 2}).status == status::feasible);
   CHECK_THROWS_AS(says({8}, 7, 1), ballast::invalid_input);
   CHECK_THROWS_AS(says({1}, 0, 1), ballast::invalid_input);
 }

@@ -66,7 +66,8 @@ class stock_solver {
       : lengths_(lengths), options_(options), budget_(budget), end_(end), distinct_(lengths.lengths.size()), begin_(budget.spent()) {}
 
   [[nodiscard]] cutting_stock run(pack_patterns const& start) {
-    if (options_.capacity <= most_capacity && lengths_.samples() >> 33 == 0 && distinct_ <= most_reduced && !decided_early()) search(start);
+    if (options_.capacity <= most_capacity && lengths_.samples() >> 33 == 0 && distinct_ <= most_reduced && !decided_early(start))
+      search(start);
     out_.work = budget_.spent() - begin_;
     out_.complete = !budget_.interrupted();
     return std::move(out_);
@@ -74,7 +75,7 @@ class stock_solver {
 
  private:
   // Makes what some best plan has, and what every plan has if all packs have to be full. Whether that is the answer.
-  [[nodiscard]] bool decided_early() {
+  [[nodiscard]] bool decided_early(pack_patterns const& start) {
     rows_.capacity = options_.capacity;
     for (auto c = distinct_; c-- > 0;) {
       rows_.length.push_back(lengths_.lengths[c]);
@@ -97,9 +98,16 @@ class stock_solver {
       out_.status = status::infeasible;
       return true;
     }
-    packs_left_ = options_.packs - made_.packs();
+    packs_left_ = (std::min)(options_.packs, lengths_.samples()) - made_.packs();  // no product with more overflows
     full_ = reduce && rows_.tokens() == packs_left_ * capacity;
-    if (full_ && full_pack_joins<>::affordable(rows_, options_.most_cells, work_left())) {
+    auto const joins_need = full_pack_joins<>::least_work(rows_, options_.most_cells);
+    if (!full_ || joins_need >= work_left()) return false;
+    // What less work than that would do comes first, so that more work takes no answer back.
+    auto const end = std::exchange(end_, budget_.spent() + joins_need);
+    search(start);
+    end_ = end;
+    list_.reset();
+    if (out_.status == status::unknown) {
       joins_.emplace(rows_, budget_, end_);
       note_joins(joins_->join_all());
       if (joins_->joined()) search_joins(first_searches, 2 * (budget_.spent() - begin_) + first_search_work);

@@ -28,13 +28,13 @@ class full_pack_joins {
       : rows_(rows), budget_(budget), end_(end), rooms_(rows.capacity, budget) {
     for (std::size_t i = 0; i < rows.size(); ++i) left_[rows.length[i]] = rows.count[i];
   }
-  /// Whether a table with an entry for each room is small enough, and filling it twice is half of the work.
-  [[nodiscard]] static bool affordable(pattern_rows const& rows, std::uint64_t most_rooms, std::uint64_t work) {
+  /// The work of which filling a table with an entry for each room twice is half; 2^64 - 1 if that table is too large.
+  [[nodiscard]] static std::uint64_t least_work(pattern_rows const& rows, std::uint64_t most_rooms) {
     std::uint64_t samples = 0;
     for (auto const n : rows.count) samples += n;
     auto const rooms = static_cast<std::uint64_t>(rows.capacity) + 64;
-    return samples <= most_samples && rooms <= most_rooms && samples * rooms / 64 <= most_words &&
-           4 * (samples * (rooms / 32 + 8) + 4 * rooms) <= work;
+    auto const fits = samples <= most_samples && rooms <= most_rooms && samples * rooms / 64 <= most_words;
+    return fits ? 4 * (samples * (rooms / 32 + 8) + 4 * rooms) : ~std::uint64_t{0};
   }
 
   /// Makes the joins that every plan has. `infeasible`, `feasible` if no sample is left, or `unknown`.
