@@ -93,11 +93,94 @@ class Arguments(unittest.TestCase):
             (lambda: flow(8, "2"), "ranks = '2' must be an integer"),
             (lambda: flow(8, 1, micro_batches=True), "micro_batches = True must be an integer"),
             (lambda: flow(2**63, 1), f"capacity = {2**63} is too large"),
-            (lambda: ballast.check(3, [1]), "check: no such types: plan (int), lengths (list)"),
+            (lambda: ballast.check(3, [1]), "plan = 3 must be a Packing or a StepPlan"),
+            (lambda: ballast.check(plan, None), "lengths = None must be an array"),
+            (lambda: ballast.memory(None, sequence=8), "model = None must be the name, the config or the module of a model"),
+            (lambda: ballast.degree_cost(linear=True), "linear = True must be an integer"),
+            (lambda: ballast.degree_cost(linear=1, exchange=[1, 2**64]), f"exchange[1] = {2**64} is too large"),
+            (lambda: ballast.pack([1], np.ones((2, 2), int)), "capacity = array([[1, 1], [1, 1]]) must be an integer"),
+            (lambda: ballast.gather_indices(np.array(3), [1], row=8), "packs = array(3) must be a sequence of arrays"),
+            (lambda: run(ranks=1, order=[]), "order = [] must be a string or None"),
+            (lambda: run(ranks=1).resume([1, "a"]), "state = [1, 'a'] must be a sequence of integers"),
+            (lambda: run(ranks=1).resume([-1]), "state[0] = -1 must not be negative"),
+            (lambda: list(ballast.stream([(1, 2), 3], 8, 1, cost=COST)), "samples[1] = 3 must be a pair (sample, length)"),
+            (lambda: flow(8, 2**64), f"ranks = {2**64} is too large"),
+            (lambda: flow(8, 1, fill="x"), "fill = 'x' must be a number"),
         ):
             with self.assertRaises(TypeError) as raised:
                 call()
             self.assertEqual(str(raised.exception), sentence)
+
+    def test_no_kind_of_value_is_misunderstood(self):
+        """A value of any kind for any argument is taken, or refused in one sentence; a TypeError names the argument."""
+        lengths, cu = np.array([5, 3, 7, 2, 6, 4, 1, 8]), [0, 3, 8]
+        packs, labels = [[0, 1], [2]], [1] * 8
+        shape = {"layers": 2, "hidden": 64, "query_heads": 4, "kv_heads": 2, "head_width": 16, "ffn": 128}
+        model = ballast.transformer(**shape)
+        run = {"lengths": lengths, "capacity": 16, "ranks": 2, "cost": COST}
+        steps, shared = ballast.plan_steps(**run), ballast.degree_cost(linear=5)
+        begun = ballast.TrainingRun(**run)
+        begun.next()
+        bins = {"lengths": lengths, "capacity": 8}
+        calls = (
+            (ballast.TrainingRun, run),
+            (ballast.TrainingRun(**run).resume, {"state": begun.state()}),
+            (begun.observe, {"ms": 1.0}),
+            (begun.packs_of, {"rank": 0}),
+            (begun.shards, {}),
+            (ballast.stream, {"samples": [(0, 4)], "capacity": 8, "ranks": 2, "cost": COST}),
+            (ballast.balance, {"weights": lengths, "sets": 2}),
+            (ballast.check, {"plan": steps, "lengths": lengths, "together": None}),
+            (ballast.chunks, {"lengths": lengths, "size": 4, "cost": shared}),
+            (ballast.context_cu_seqlens, {"pack": [0, 1], "lengths": lengths, "ranks": 2}),
+            (ballast.cu_seqlens, {"pack": [0, 1], "lengths": lengths}),
+            (ballast.gather_indices, {"packs": packs, "lengths": lengths, "row": 8}),
+            (ballast.label_counts, {"labels": labels, "cu": cu}),
+            (ballast.layer_tensors, {"model": model}),
+            (ballast.least_micro_batches, bins),
+            (ballast.levels, {"lengths": lengths, "levels": [(4096, 1)], "gpus": 2, "cost": model}),
+            (ballast.longest_sequence, {"model": model, "memory": 2**30}),
+            (ballast.lower_bound, bins),
+            (ballast.memory, {"model": model, "sequence": 64}),
+            (ballast.micro_batches, {**bins, "cost": COST}),
+            (ballast.near_optimal, bins),
+            (ballast.pack, bins),
+            (ballast.packed_row, {"pack": [0, 1], "lengths": lengths}),
+            (ballast.padded_batches, bins),
+            (ballast.partition, {"costs": lengths, "stages": 2}),
+            (ballast.plan_shards, {"lengths": lengths, "ranks": 2, "capacity": 16, "cost": shared}),
+            (ballast.plan_steps, run),
+            (ballast.position_ids, {"cu": cu}),
+            (ballast.quadratic_cost, {"linear": 1, "quadratic": 1}),
+            (ballast.recompute, {x: [1, 2] for x in ("forward", "backward", "output", "saved")} | {"budget": 10}),
+            (ballast.sample_cost, {"model": model}),
+            (ballast.sample_time, {"model": model}),
+            (ballast.segment_ids, {"cu": cu}),
+            (ballast.sequence_weights, {"counts": [3], "totals": ballast.loss_totals([3], "hf"), "preset": "hf"}),
+            (ballast.share_pack, {"lengths": lengths, "ranks": 2}),
+            (ballast.share_packs, {"packs": packs[1:], "first": [0], "degree": 1, "ranks": 2}),
+            (ballast.static_rows, {"packs": packs, "lengths": lengths}),
+            (ballast.token_weights, {"weights": np.ones(2), "labels": labels, "cu": cu}),
+            (partial(ballast.transformer, **shape), {}),
+            (ballast.zigzag_indices, {"cu": [0, 4, 8], "ranks": 2, "rank": 0}),
+            (ballast.zigzag_inverse, {"cu": [0, 4, 8], "ranks": 2}),
+        )
+        ones, date = np.ones((2, 2), int), np.datetime64("2026-01-01")
+        values = [5, [5], None, "x", "", 1.5, True, -1, 2**64, math.nan, [], ones, ["a"], np.array([1, None], object)]
+        values += [np.array([1.0, 2.0]), object(), [[1, 2], [3]], {}, b"x", np.array(3), 1j, {1, 2}, [(1, 2)], [2**64], date]
+        for call, given in calls:
+            call(**given)
+            for name in inspect.signature(call).parameters:
+                for value in values:
+                    if name == "path":
+                        continue
+                    try:
+                        call(**{**given, name: value})
+                    except (TypeError, ValueError) as error:
+                        sentence, where = str(error), f"{call}: {name} = {value!r}"
+                        self.assertNotRegex(sentence, "\n|incompatible function|no such types|truth value", where)
+                        if isinstance(error, TypeError):
+                            self.assertRegex(sentence, rf"\b{name}\b|an unexpected keyword argument", where)
 
     def test_inspect_and_pickle_read_native_functions(self):
         for name in ballast.__all__:
@@ -349,8 +432,9 @@ class Arrays(unittest.TestCase):
             ):
                 with self.assertRaisesRegex(ValueError, sentence):
                     call()
-        with self.assertRaisesRegex(ValueError, "^levels is neither"):
-            ballast.levels([5], 5, gpus=1, cost=COST)
+        for levels in (5, [5], [(4096,)], [("a", 1)], [(4096, True)]):
+            with self.assertRaisesRegex(TypeError, "^levels = .* must be 'auto', 'hbp' or tuples of two or three integers"):
+                ballast.levels([5], levels, gpus=1, cost=ballast.transformer("llama-3.1-8b"))
         packing, steps = ballast.pack([5, 6], 8), ballast.plan_steps([5, 6], capacity=8, ranks=1, cost=COST)
         for plan, what in ((packing, "pack"), (packing.packs, "pack"), (steps, "step")):
             for index in ("a", 1.5, None, (0, 0)):

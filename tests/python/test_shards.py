@@ -364,7 +364,6 @@ class Levels(unittest.TestCase):
             ({"levels": "auto", "capacity": 40}, r"^lengths\[0\] = 50 exceeds capacity 40"),
             ({"levels": "auto", "capacity": 2**30, "gpus": 1}, "no setting on gpus = 1 holds a pack of that length"),
             ({"levels": []}, "^levels is empty"),
-            ({"levels": [5]}, r"^levels\[0\] is not a tuple of"),
             ({"levels": [(64, 1), (64, 1)]}, r"^levels\[1\]: packs of 64 tokens must be longer"),
             ({"levels": [(64, 3)]}, r"^levels\[0\]: an SP degree of 3 does not divide gpus = 4"),
             ({"levels": [(64, 1, 99)]}, r"^levels\[0\]: 99 recomputed layers of a model that has 32"),

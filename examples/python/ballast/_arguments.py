@@ -5,39 +5,98 @@ names a wrong argument, where nanobind lists the overloads."""
 import ast
 import functools
 import inspect
-import numbers
+import itertools
 import operator
+import os
 import re
 import reprlib
-from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Mapping, Set
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
 
-_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "int": ("an integer", lambda x: _integer(x) is not None),
-    "float": ("a number", lambda x: isinstance(x, numbers.Real) and not _is_bool(x)),
+_F = TypeVar("_F", bound=Callable[..., Any])
+_LEVELS = (
+    "'auto', 'hbp' or tuples of two or three integers, such as [(8192, 1), (32768, 4)]: tokens of a pack, ranks that share"
+    " it, and perhaps recomputed layers"
+)
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {  # of annotations without the modules of their names
+    "int": ("an integer", lambda x: _is_integer(x)),
+    "float": ("a number", lambda x: _is_number(x)),
     "bool": ("True or False", lambda x: _is_bool(x)),
     "str": ("a string", lambda x: isinstance(x, str)),
     "None": ("None", lambda x: x is None),
-    "numpy.typing.ArrayLike": ("an array", lambda x: x is not None),
-    "collections.abc.Sequence[int]": (
-        "a sequence of integers",
-        lambda x: isinstance(x, list) and None not in map(_integer, x),
-    ),
-    "collections.abc.Sequence[float]": ("a sequence of numbers", lambda x: False),
+    "ArrayLike": ("an array", lambda x: x is not None),
+    "Sequence[int]": ("a sequence of integers", lambda x: _all(x, _is_integer)),
+    "Iterable[int]": ("a sequence of integers", lambda x: _all(x, _is_integer, Mapping)),
+    "Sequence[float]": ("a sequence of numbers", lambda x: _all(x, _is_number)),
+    "Sequence[str]": ("a sequence of strings", lambda x: _can_iterate(x)),
+    "Sequence[tuple[int, int, int]]": ("a sequence of triples of integers", lambda x: _all(x, _is_triple)),
+    "Sequence[Tensor]": ("a sequence of tensors", lambda x: _all(x, lambda y: hasattr(y, "new_full"))),
+    "Iterable[Iterable[ArrayLike]]": ("a sequence of packs, each of arrays of tokens", lambda x: _can_iterate(x)),
+    "Sequence[ArrayLike]": ("a sequence of arrays", lambda x: _can_iterate(x)),
+    "Iterable[ArrayLike]": ("a sequence of arrays", lambda x: _can_iterate(x)),
+    "Iterable[tuple[Sample, int]]": ("an iterable of pairs (sample, length)", lambda x: _can_iterate(x)),
+    "Sequence[tuple[int, int] | tuple[int, int, int]]": (_LEVELS, lambda x: _can_iterate(x)),
+    "Mapping[str, object]": ("a config", lambda x: isinstance(x, Mapping)),
+    "Callable[[int], float]": ("a function", callable),
+    "PathLike[str]": ("a path", lambda x: isinstance(x, os.PathLike)),
+    "object": ("the name, the config or the module of a model", lambda x: x is not None),
 }
+_WRONG = 3  # from here on, how far arguments fit a signature of which one is of a wrong kind
+_CLASSES: set[str] = set()  # of this package
+
+
+def shown(value: Any) -> str:
+    """A value as sentences show it, in one line."""
+    return " ".join(reprlib.repr(value).split())
 
 
 def integer(name: str, value: Any) -> int:
     """The value of an argument that must be an integer."""
     number = _integer(value)
     if number is None:
-        raise TypeError(f"{name} = {reprlib.repr(value)} must be an integer")
+        raise TypeError(f"{name} = {shown(value)} must be an integer")
     return number
+
+
+def levels(value: Any) -> Any:
+    """Levels as a tuple of tuples of integers, unless they are a name or None."""
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        out = tuple(tuple(integer("levels", number) for number in level) for level in value)
+    except TypeError:
+        out = ((),)
+    if any(len(level) not in (2, 3) for level in out):
+        raise TypeError(f"levels = {shown(value)} must be {_LEVELS}")
+    for number in itertools.chain(*out):
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"levels = {shown(value)}: {number} is too large")
+    return out
 
 
 def _is_bool(x: Any) -> bool:
     return x is True or x is False
+
+
+def _can_iterate(x: Any) -> bool:
+    try:
+        return iter(x) is not None
+    except TypeError:
+        return False
+
+
+def _all(x: Any, test: Callable[[Any], bool], unlike: Any = (Mapping, Set)) -> bool:
+    """Whether all entries pass a test, which those of an iterator do unseen: they come once. Sets have no order."""
+    return _can_iterate(x) and not isinstance(x, unlike) and (iter(x) is x or all(map(test, x)))
+
+
+def _is_integer(x: Any) -> bool:
+    return _integer(x) is not None
+
+
+def _is_triple(x: Any) -> bool:
+    return _all(x, _is_integer) and len(tuple(x)) == 3
 
 
 def _integer(x: Any) -> int | None:
@@ -46,6 +105,13 @@ def _integer(x: Any) -> int | None:
         return None if _is_bool(x) else operator.index(x)
     except TypeError:
         return None
+
+
+def _is_number(x: Any) -> bool:
+    try:
+        return not (_is_bool(x) or isinstance(x, (str, bytes))) and isinstance(float(x), float)
+    except (OverflowError, TypeError, ValueError):
+        return False
 
 
 def _signature(text: str, defaults: tuple[Any, ...] | None) -> inspect.Signature:
@@ -97,27 +163,52 @@ def _merged(signatures: list[inspect.Signature]) -> inspect.Signature:
     return inspect.Signature(rows, return_annotation=" | ".join(returns))
 
 
-def _wrong(signature: inspect.Signature, bound: dict[str, Any]) -> str | None:
-    """The sentence about the first value that is of no kind its annotation allows."""
-    for name, value in bound.items():
+@functools.cache
+def _kinds(annotation: str) -> list[tuple[str, Callable[[Any], bool] | None]]:
+    """What an annotation allows, each with a test; without a test where it is of no known kind."""
+    node, names = ast.parse(re.sub(r"[\w.]+\.(?=\w)", "", annotation), mode="eval").body, list[str]()
+    while isinstance(node, ast.BinOp):
+        names.append(ast.unparse(node.right))
+        node = node.left
+    names = list(dict.fromkeys((ast.unparse(node), *reversed(names))))
+    return [_KINDS.get(name) or (f"a {name}", _test_of(name)) for name in names]
+
+
+def _test_of(name: str) -> Callable[[Any], bool] | None:
+    return (lambda x: name in (c.__name__ for c in type(x).__mro__)) if name in _CLASSES else None
+
+
+def _wrong(signature: inspect.Signature, bound: dict[str, Any], refused: bool) -> tuple[int, str] | None:
+    """The sentence about the first value that is of no kind its annotation allows, and its place. What has a class among
+    several kinds may take others that convert to it, unless nanobind `refused` a value."""
+    for place, (name, value) in enumerate(bound.items()):
         annotation = signature.parameters[name].annotation
-        kinds = [] if annotation is inspect.Parameter.empty else annotation.split(" | ")
-        if kinds and all(kind in _KINDS and not _KINDS[kind][1](value) for kind in kinds):
-            wanted = " or ".join(_KINDS[kind][0] for kind in dict.fromkeys(kinds))
-            return f"{name} = {reprlib.repr(value)} must be {wanted}"
+        kinds = [] if annotation is inspect.Parameter.empty else _kinds(annotation)
+        others = {text for text, test in kinds if (text, test) in _KINDS.values()} - {"None"}
+        if not refused and "True or False" in others and type(value).__name__ in ("bool", "bool_"):  # NumPy's
+            continue
+        classes = bool(others) and len(others) < len(kinds) - (("None", _KINDS["None"][1]) in kinds)
+        if kinds and all(test and not test(value) for _, test in kinds) and (refused or not classes):
+            wanted = [text for text, _ in kinds]
+            if _LEVELS in wanted:  # which says which strings
+                wanted.remove("a string")
+            return place, f"{name} = {shown(value)} must be {' or '.join(wanted)}"
     return None
 
 
-def _complaint(what: str, signature: inspect.Signature, args: Any, kwargs: Any) -> tuple[int, str]:
+def _complaint(what: str, signature: inspect.Signature, args: Any, kwargs: Any, refused: bool) -> tuple[int, str]:
     """What is wrong with arguments that nanobind refused, and how far they fit the signature."""
     try:
         bound = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         return 0, f"{what}: {error}"
-    sentence = _wrong(signature, bound)
-    if sentence:
-        return 2, sentence
-    for name, value in bound.items():
+    wrong = _wrong(signature, bound, refused)
+    if wrong:
+        return _WRONG + wrong[0], wrong[1]
+    if not refused:
+        return 1, ""
+    entries = [(f"{name}[{i}]", y) for name, x in bound.items() if isinstance(x, (list, tuple)) for i, y in enumerate(x)]
+    for name, value in (*bound.items(), *entries):
         number = _integer(value)
         if number is not None and not 0 <= number < 2**63:
             return 2, f"{name} = {value} " + ("must not be negative" if number < 0 else "is too large")
@@ -129,25 +220,66 @@ def _complaint(what: str, signature: inspect.Signature, args: Any, kwargs: Any) 
     )
 
 
+def _complaint_of_all(
+    what: str, signatures: list[inspect.Signature], args: Any, kwargs: Any, refused: bool
+) -> tuple[int, str]:
+    """The complaint of the overload that the arguments fit best; of several, all that it must be."""
+    found = [_complaint(what, signature, args, kwargs, refused) for signature in signatures]
+    best = max(fit for fit, _ in found)
+    if not refused and any(0 < fit < _WRONG for fit, _ in found):  # one of them takes it
+        return 0, ""
+    first, *others = dict.fromkeys(sentence for fit, sentence in found if fit == best)
+    start = first.partition(" must be ")[0] + " must be "
+    return best, " or ".join([first, *(other.removeprefix(start) for other in others if other.startswith(start))])
+
+
+def named(function: _F) -> _F:
+    """The same function of Python, which names an argument that is of no kind its annotation allows."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            wrong = _wrong(signature, signature.bind(*args, **kwargs).arguments, False)
+        except TypeError:  # the call says what is missing
+            wrong = None
+        if wrong:
+            raise TypeError(wrong[1])
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def named_in(module: dict[str, Any]) -> None:
+    """The same for the public functions and constructors of a module of Python, given its names."""
+    for name in module["__all__"]:
+        thing = module[name]
+        if isinstance(thing, FunctionType):
+            module[name] = named(thing)
+        elif isinstance(thing, type):
+            _CLASSES.add(name)
+            if "__init__" in vars(thing):
+                setattr(thing, "__init__", named(getattr(thing, "__init__")))
+
+
 def _checked(function: Any, what: str) -> Any:
     signatures = [_signature(text, defaults) for text, _, defaults in function.__nb_signature__]
     only = signatures[0] if len(signatures) == 1 else None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if only and (bool in map(type, args) or bool in map(type, kwargs.values())):  # for nanobind, True is 1
-            try:
-                sentence = _wrong(only, only.bind(*args, **kwargs).arguments)
-            except TypeError:
-                sentence = None
-            if sentence:
+        if bool in map(type, args) or bool in map(type, kwargs.values()):  # for nanobind, True is 1
+            fit, sentence = _complaint_of_all(what, signatures, args, kwargs, False)
+            if fit >= _WRONG:
                 raise TypeError(sentence)
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            if f"{function.__name__}(): incompatible function arguments" not in str(error):
+            refused = f"{function.__name__}(): incompatible function arguments" in str(error)
+            fit, sentence = _complaint_of_all(what, signatures, args, kwargs, refused)
+            if fit < _WRONG and not refused:
                 raise
-        raise TypeError(max((_complaint(what, s, args, kwargs) for s in signatures), key=lambda found: found[0])[1])
+        raise TypeError(sentence)
 
     del call.__wrapped__  # which inspect would ask
     texts = [text for _, text, _ in function.__nb_signature__]
@@ -162,6 +294,7 @@ def check_arguments_of(module: ModuleType) -> None:
         if hasattr(function, "__nb_signature__"):
             setattr(module, name, _checked(function, name))
         elif isinstance(function, type):
+            _CLASSES.add(name)
             for method, inner in list(vars(function).items()):
                 if hasattr(inner, "__nb_signature__") and (method[:2] != "__" or method == "__call__"):
                     setattr(function, method, _checked(inner, method))

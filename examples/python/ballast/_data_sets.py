@@ -28,7 +28,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
             return np.asarray(values)
         return np.from_dlpack(values)
     except ValueError:
-        raise ValueError(f"{name} has entries of different lengths: it must have one dimension, of integers") from None
+        raise ValueError(f"{name} has entries of different lengths: it must have one dimension") from None
     except (BufferError, RuntimeError) as error:
         raise ValueError(f"an array of type {type(values).__name__} cannot be read where it is: {error}") from None
 
@@ -153,6 +153,8 @@ def _chosen(names: Sequence[str], column: str | Sequence[str] | None) -> tuple[s
     there = ", ".join(names) or "none"
     if column is not None:
         chosen = (column,) if isinstance(column, str) else tuple(column)
+        if not chosen:
+            raise ValueError(f"column is empty: the columns are {there}")
         for name in chosen:
             if name not in names:
                 raise ValueError(f"there is no column {name!r}: the columns are {there}")

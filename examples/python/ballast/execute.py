@@ -25,6 +25,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ballast import Chunks
+from ballast._arguments import named_in
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -471,3 +472,6 @@ def train_chain(
             chain[place].forward(loss_of, keep=task != "forward_drop")
         most = max(most, sum(chunk.live is not None for chunk in chain))
     return most
+
+
+named_in(globals())

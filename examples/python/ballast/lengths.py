@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._arguments import named_in
 from ._data_sets import from_dataset
 
 if TYPE_CHECKING:
@@ -93,3 +94,6 @@ def from_parquet(path: str | os.PathLike[str], column: str) -> NDArray[Any]:
         parts.append(from_arrow(batch.column(0), first))
         first += batch.num_rows
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+named_in(globals())

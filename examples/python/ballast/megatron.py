@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._arguments import named_in
 from .lengths import IDX_HEADER, IDX_MAGIC, from_idx, idx_header
 
 if TYPE_CHECKING:
@@ -164,3 +165,6 @@ class PackedBatches:
             "cu_seqlens_padded": torch.from_numpy(room),
             "max_seqlen": int(padded.max()),
         }
+
+
+named_in(globals())

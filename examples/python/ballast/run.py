@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import copy
-import reprlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._arguments import integer
+from ._arguments import levels as levels_of
+from ._arguments import named
 from ._ballast import make_run, share_packs
 from ._data_sets import array_of, as_array
 from ._levels import How, LevelRun, Setting
@@ -51,22 +51,6 @@ def _kept(lengths: ArrayLike) -> NDArray[Any]:
     return kept
 
 
-def _levels(levels: Any) -> Any:
-    """Levels as a tuple of tuples of integers, unless they are a name or None."""
-    if levels is None or isinstance(levels, str):
-        return levels
-    try:
-        out = tuple(tuple(integer("levels", number) for number in level) for level in levels)
-    except TypeError:
-        out = ((),)
-    if any(len(level) not in (2, 3) for level in out):
-        raise TypeError(
-            f"levels = {reprlib.repr(levels)} must be 'auto', 'hbp' or tuples of two or three integers, such as"
-            " [(8192, 1), (32768, 4)]: tokens of a pack, ranks that share it, and perhaps recomputed layers"
-        )
-    return out
-
-
 class TrainingRun:
     """Walks through the steps of several epochs. Every rank makes the same run, and asks for its own packs.
 
@@ -87,6 +71,7 @@ class TrainingRun:
             for work in run.shards().passes_of(rank): ...
     """
 
+    @named
     def __init__(
         self,
         lengths: ArrayLike,
@@ -149,7 +134,7 @@ class TrainingRun:
             "synchronisation": synchronisation,
             "stages": stages,
             "equal_micro_batches": equal_micro_batches,
-            "levels": _levels(levels),
+            "levels": levels_of(levels),
             "curriculum": curriculum,
             "device": device,
             "time_for_randomness": time_for_randomness,
@@ -267,6 +252,7 @@ class TrainingRun:
         step, self._epoch = self._run.next()
         return step
 
+    @named
     def packs_of(self, rank: int) -> list[NDArray[np.uint32]]:
         """The micro-batches of a rank in the step that `next` handed out, each an array of sample indices."""
         return self._run.packs_of(rank)
@@ -290,6 +276,7 @@ class TrainingRun:
         """The samples of all ranks in the step that `next` handed out, in the order in which `shards` numbers them."""
         return np.concatenate([pack for _, pack in self._packs()])
 
+    @named
     def shards(self, layout: str = "zigzag") -> Shards:
         """The step that `next` handed out, as shards of `samples()`: what `ballast.execute.passes` takes.
 
@@ -336,6 +323,7 @@ class TrainingRun:
         """
         return self._run.words()
 
+    @named
     def resume(self, state: Sequence[int], ranks: int | None = None, micro_batches: int | None = None) -> None:
         """Goes on where a run with this state was, for other ranks or micro-batches if they are given.
 
@@ -349,6 +337,7 @@ class TrainingRun:
         run.resume([int(word) for word in state])
         self._run, self._options = run, options
 
+    @named
     def observe(self, ms: float | Sequence[float]) -> None:
         """Takes the measured milliseconds of the step that `next` handed out last: one number, or one for each rank.
 
@@ -366,6 +355,7 @@ class TrainingRun:
         taken = sum(int(tokens[pack].sum()) for rank in range(self.ranks) for pack in self.packs_of(rank))
         self._observed.add(times, taken, self.ranks * self.micro_batches * int(self._options["capacity"]))
 
+    @named
     def report(self, path: str | os.PathLike[str] | None = None, *, measured: Measured | None = None) -> Report:
         """The plan of this pass beside the naive order, TRL's, transformers' and verl's, on the same samples.
 
@@ -375,13 +365,14 @@ class TrainingRun:
         if isinstance(self._run, LevelRun):
             raise ValueError("a run in levels has no report: `ballast plan --levels --out` writes one")
         cost = self._options["cost"]
-        shown = measured or (self._observed if self._observed.steps else None)
+        shown = (self._observed if self._observed.steps else None) if measured is None else measured
         return report_of(self._run.compared(), path, shown, cost if isinstance(cost, str) else "")
 
     def measured(self) -> list[int]:
         """What the observed times say of the cost, as 8 integers to send to the other ranks: fits may round otherwise there."""
         return self._run.measured()
 
+    @named
     def recalibrate(self, measured: Sequence[int] | None = None) -> bool:
         """Plans the rest of the epoch, and all later ones, under what `measured` returned. All ranks need the same integers.
 

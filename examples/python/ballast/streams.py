@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ._arguments import integer
+from ._arguments import integer, named, shown
 from ._ballast import make_stream
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
     skips those that left, and goes on.
     """
 
+    @named
     def __init__(
         self,
         samples: Iterable[tuple[Sample, int]],
@@ -60,6 +61,8 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
         for name, value in (("capacity", capacity), ("ranks", ranks), ("micro_batches", micro_batches)):
             if integer(name, value) < 1:
                 raise ValueError(f"{name} = {value} must be positive")
+            if name != "capacity" and value >= 2**31:
+                raise TypeError(f"{name} = {value} is too large")
         self._samples, self._ranks, self._drop_last = samples, ranks, drop_last
         words = [int(word) for word in state or ()]
         if words and words.pop() != _digest(words):
@@ -92,7 +95,11 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
 
     def __iter__(self) -> Iterator[list[list[list[Sample]]]]:
         """The steps: for each rank, a list of micro-batches, each a list of samples; without empty micro-batches."""
-        for number, (sample, length) in enumerate(self._samples):
+        for number, pair in enumerate(self._samples):
+            try:
+                sample, length = pair
+            except (TypeError, ValueError):
+                raise TypeError(f"samples[{number}] = {shown(pair)} must be a pair (sample, length)") from None
             if number < self._pushed:
                 if number in self._here:
                     self._held[number] = sample

@@ -25,7 +25,7 @@ import numpy as np
 
 import ballast
 
-from ._arguments import integer
+from ._arguments import integer, named_in
 from ._fits import Fit, fits
 from ._rows import check_batch, check_model, check_rows, watch
 
@@ -759,3 +759,6 @@ def labels_of_step(
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.all_reduce(own, group=group)
     return int(own)
+
+
+named_in(globals())

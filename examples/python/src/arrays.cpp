@@ -30,14 +30,18 @@ nb::object readable(nb::object const& array, char const* name) {
   return numpy.attr("require")(array.attr("astype")(type, "copy"_a = false), "requirements"_a = nb::make_tuple("C", "A"));
 }
 
+void require_one_dimension(nb::object const& array, char const* name) {
+  auto const dimensions = nb::cast<std::size_t>(array.attr("ndim"));
+  require(dimensions == 1, [&] { return std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have one"; });
+}
+
 }  // namespace
 
 integers::integers(nb::handle argument, char const* name) {
   auto const is_lengths = std::string_view(name) == "lengths";  // in their place data sets are given, too
   auto const data_sets = nb::module_::import_("ballast._data_sets");
   array_ = is_lengths ? data_sets.attr("array_of")(argument) : data_sets.attr("as_array")(argument, name);
-  auto const dimensions = nb::cast<std::size_t>(array_.attr("ndim"));
-  require(dimensions == 1, [&] { return std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have one"; });
+  require_one_dimension(array_, name);
   auto const n = nb::cast<std::size_t>(array_.attr("size"));
   if (n == 0) return;
   require(n < std::size_t{1} << 31, [&] { return std::string(name) + " has 2^31 entries or more, which this package does not number"; });
@@ -63,6 +67,17 @@ integers::integers(nb::handle argument, char const* name) {
   auto const memory = nb::cast<nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>>(array_);
   auto const what = type == "i4" ? kind::i32 : type == "u2" ? kind::u16 : type == "u4" ? kind::u32 : kind::i64;
   static_cast<integer_view&>(*this) = {memory.data(), n, what};
+}
+
+std::vector<double> numbers_of(array_like const& argument, char const* name) {
+  nb::object array = nb::module_::import_("ballast._data_sets").attr("as_array")(argument, name);
+  require_one_dimension(array, name);
+  nb::object const dtype = array.attr("dtype");
+  require(std::string("iuf").find(nb::cast<std::string>(dtype.attr("kind"))) != std::string::npos,
+          [&] { return std::string(name) + " holds " + nb::cast<std::string>(dtype.attr("name")) + ", not numbers"; });
+  array = nb::module_::import_("numpy").attr("ascontiguousarray")(array, "float64");
+  auto const memory = nb::cast<nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(array);
+  return {memory.data(), memory.data() + memory.size()};
 }
 
 void require_fitting(char const* name, std::uint64_t count, std::uint64_t given) {

@@ -40,6 +40,9 @@ class integers : public integer_view {
   nb::object array_;
 };
 
+/// The numbers of an argument, whole or not. Needs the GIL. Throws invalid_input with a sentence.
+[[nodiscard]] std::vector<double> numbers_of(array_like const& argument, char const* name);
+
 /// Refuses a number of entries that is large beside the `given` ones, before they take memory.
 void require_fitting(char const* name, std::uint64_t count, std::uint64_t given);
 

@@ -81,16 +81,17 @@ bool is_function(nb::object const& cost) {  // a module is called, too, but has 
 
 }  // namespace
 
-any_cost cost_of(cost_argument const& argument, std::int64_t capacity) {
-  require(!argument.is_none(), [] {
-    return "cost is missing, and no cost is assumed: say what a sample costs, by the name, the config or the module of a model, as in "
+any_cost cost_of(cost_argument const& argument, std::int64_t capacity, char const* name) {
+  require(!argument.is_none(), [&] {
+    return std::string(name) +
+           " is missing, and no cost is assumed: say what a sample costs, by the name, the config or the module of a model, as in "
            "\"llama-3.1-8b\", ballast.sample_time(...), ballast.token_cost(), or an array of integers with the cost of each length; "
            "where costs is an argument, it takes one number for each sample";
   });
   if (nb::isinstance<any_cost>(argument)) return nb::cast<any_cost>(argument);
   if (auto const model = shape_of(argument)) return time_of_samples(*model, "h100", capacity);
   if (is_function(argument)) return tabulated(argument, capacity);
-  integers const table(argument, "cost");
+  integers const table(argument, name);
   return {std::make_shared<std::vector<std::int64_t> const>(table.copy())};
 }
 
@@ -276,9 +277,9 @@ void bind_costs(nb::module_& m) {
       "sample_cost",
       [](cost_argument const& model) -> any_cost {
         if (auto const shape = shape_of(model)) return {ballast::sample_cost(*shape)};
-        return cost_of(model, ballast::sample_time_options{}.capacity);
+        return cost_of(model, ballast::sample_time_options{}.capacity, "model");
       },
-      "model"_a,
+      "model"_a.none(),
       "The exact cost of a sample in a model, in units of its FLOPs: linear in the tokens, and attention by pairs.\n\n"
       "`model` is a name, a config or a module of a model, a Transformer, or an array of integers with the cost of each length.");
 }

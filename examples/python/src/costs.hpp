@@ -31,7 +31,7 @@ class cost_argument : public nb::object {
 /// The same, or the cost of each sample if `costs` are given.
 [[nodiscard]] any_cost cost_of(cost_argument const& argument, optional_array const& costs, integers const& lengths, std::int64_t capacity);
 /// The same where no lengths are known yet.
-[[nodiscard]] any_cost cost_of(cost_argument const& argument, std::int64_t capacity);
+[[nodiscard]] any_cost cost_of(cost_argument const& argument, std::int64_t capacity, char const* name = "cost");
 /// Prices micro-batches by the cost, in a unit in which all samples can be planned, unless the options have prices.
 void price_micro_batches(ballast::batching_options& options, any_cost& cost, integers const& lengths);
 

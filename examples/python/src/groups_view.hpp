@@ -33,16 +33,16 @@ class array_sequence : public nb::object {
   NB_OBJECT_DEFAULT(array_sequence, nb::object, "collections.abc.Sequence[numpy.typing.ArrayLike]", is_any_object)
 };
 
-[[nodiscard]] inline ballast::groups<> groups_of(array_sequence const& packs) {
+[[nodiscard]] inline ballast::groups<> groups_of(array_sequence const& packs, char const* name = "packs") {
   ballast::groups<> out;
   std::vector<std::uint32_t> members;
   ballast::require(nb::hasattr(packs, "__iter__"), [] { return "packs must be a sequence of arrays, one for each pack"; });
   for (auto const pack : packs) {
-    integers const given(pack, "packs");
+    integers const given(pack, name);
     members.resize(given.size());
     for (std::size_t i = 0; i < given.size(); ++i) {
       ballast::require(std::in_range<std::uint32_t>(given[i]), [&] {
-        return ballast::sentence("packs[", out.size(), "] holds ", given[i], ", which is no sample: samples are numbered from 0");
+        return ballast::sentence(name, "[", out.size(), "] holds ", given[i], ", which is no sample: samples are numbered from 0");
       });
       members[i] = static_cast<std::uint32_t>(given[i]);
     }

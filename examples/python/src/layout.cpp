@@ -100,8 +100,8 @@ void bind_layout(nb::module_& m) {
       [](array_like const& pack, array_like const& lengths, std::int64_t ranks, std::int64_t rank) {
         nb::list one;
         one.append(pack);
-        auto both =
-            ballast::context_cu_seqlens(groups_of(nb::borrow<array_sequence>(one)), integers(lengths, "lengths").copy(), {ranks}, rank);
+        auto both = ballast::context_cu_seqlens(groups_of(nb::borrow<array_sequence>(one), "pack"), integers(lengths, "lengths").copy(),
+                                                {ranks}, rank);
         return std::pair(array_of(std::move(both.cu_seqlens)), array_of(std::move(both.cu_seqlens_padded)));
       },
       "pack"_a, "lengths"_a, nb::kw_only(), "ranks"_a, "rank"_a = ballast::whole_row,

@@ -90,12 +90,8 @@ class model_argument : public nb::object {
 /// Levels that a caller named, with modelled times.
 ballast_cli::level_choice given_levels(level_argument const& levels, ballast::sequence_parallel_setup const& on) {
   ballast_cli::level_choice out{.levels = {}, .rule = ballast_cli::level_rule::given, .candidates = 0, .most_levels = 0, .time = {}};
-  require(nb::hasattr(levels, "__iter__"), [] { return "levels is neither \"auto\" nor \"hbp\", nor a list of tuples"; });
-  for (auto const each : levels) {
+  for (auto& n : nb::cast<std::vector<std::vector<std::int64_t>>>(nb::module_::import_("ballast._arguments").attr("levels")(levels))) {
     auto const where = "levels[" + std::to_string(out.levels.size()) + "]";
-    std::vector<std::int64_t> n;
-    require(nb::try_cast(each, n) && (n.size() == 2 || n.size() == 3),
-            [&] { return where + " is not a tuple of tokens, SP degree and perhaps recomputed layers"; });
     n.resize(3);
     require(n[0] > 0 && n[0] < std::int64_t{1} << 31,
             [&] { return where + ": a pack of " + std::to_string(n[0]) + " tokens must have 1 ... 2^31 - 1"; });

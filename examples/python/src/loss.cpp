@@ -33,8 +33,6 @@ ballast::loss_totals totals_of(array_like const& argument, char const* name) {
   return out;
 }
 
-using doubles = nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 }  // namespace
 
 void bind_loss(nb::module_& m) {
@@ -85,10 +83,10 @@ void bind_loss(nb::module_& m) {
       "`ranks`, `context` and `micro_batches` are what the framework averages over; `length` is that of presets with a fixed one.");
   m.def(
       "token_weights",
-      [](doubles const& weights, array_like const& labels, array_like const& cu, std::int64_t ignore, bool shifted) {
+      [](array_like const& weights, array_like const& labels, array_like const& cu, std::int64_t ignore, bool shifted) {
+        auto const each = numbers_of(weights, "weights");
         integers const given(labels, "labels");
         auto const bounds = integers(cu, "cu").copy();
-        std::span<double const> const each(weights.data(), weights.size());
         return array_of(given.visit([&](auto const& l) { return ballast::token_weights(each, l, bounds, labels_by(ignore, shifted)); }));
       },
       "weights"_a, "labels"_a, "cu"_a, nb::kw_only(), "ignore"_a = -100, "shifted"_a = false,

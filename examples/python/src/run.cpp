@@ -147,7 +147,7 @@ void bind_run(nb::module_& m) {
           [](planned_run& run, std::vector<std::uint64_t> const& words) {
             changed(run, [=](auto& other, auto const& stop) { return other.resume(words, stop), 0; });
           },
-          "words"_a, "Goes on from a state.")
+          "state"_a, "Goes on from a state.")
       .def(
           "hash", [](planned_run const& run) { return without_gil([&] { return run.hash(); }); }, "What ranks compare.")
       .def(
@@ -164,7 +164,7 @@ void bind_run(nb::module_& m) {
           [](planned_run& run, std::vector<std::uint64_t> const& found) {
             return changed(run, [=](auto& other, auto const& stop) { return other.recalibrate(found, stop); });
           },
-          "found"_a, "Plans the steps to come under measured times.")
+          "measured"_a, "Plans the steps to come under measured times.")
       .def(
           "micro_batches", [](planned_run const& run) { return run.plan().steps.micro_batches; }, "Places of a rank in a step.")
       .def("pieces", &pieces_of, "Second and later pieces of split samples.")
