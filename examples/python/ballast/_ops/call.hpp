@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <optional>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 // What all operators share: tensors that are checked, and a twin that is called for them.
 
@@ -65,6 +67,15 @@ class call {
   [[nodiscard]] Tensor words(char const* argument, Tensor const& given) const {
     return visit(argument, given, [&](auto const*) { return array(argument, given).to(at::kLong); });
   }
+  // The same of indices.
+  [[nodiscard]] Tensor index_words(char const* argument, Tensor const& given) const {
+    return without_sign(argument, words(argument, given));
+  }
+  // The tensor, which the twins read as unsigned: where it has a negative entry, `run` shows that as it was given.
+  [[nodiscard]] Tensor without_sign(char const* argument, Tensor const& given) const {
+    unsigned_.emplace_back(argument, given);
+    return given;
+  }
   [[nodiscard]] Tensor empty(at::IntArrayRef shape, at::ScalarType type = at::kLong) const {
     return at::empty(shape, first_.options().dtype(type));
   }
@@ -91,6 +102,11 @@ class call {
     } catch (gpu::gpu_error const& error) {
       if (error.code() != static_cast<int>(decltype(device_.on)::invalid_value)) throw;
     }
+    for (auto const& [argument, given] : unsigned_)
+      if (Tensor const places = given.lt(0).nonzero(); places.numel() > 0) {
+        Tensor const first = places[0], bad = given[first.item<std::int64_t>()];
+        demand(false, argument, "[", first.item<std::int64_t>(), "] = ", bad.item<std::int64_t>(), " must not be negative");
+      }
     in_sentences(by_value);
     demand(false, name_, ": an argument is out of range");
   }
@@ -100,6 +116,7 @@ class call {
   char const* argument_;
   Tensor const& first_;
   Device device_;
+  mutable std::vector<std::pair<char const*, Tensor>> unsigned_;
 };
 
 // The elements of a checked tensor as the twins take them: indices and words are not signed.
@@ -127,7 +144,7 @@ struct pack_bounds {
   template <class Device>
   pack_bounds(call<Device> const& op, maybe_tensor const& given) {
     if (!given) return;
-    kept = op.words("offsets", op.bounds("offsets", *given));
+    kept = op.index_words("offsets", op.bounds("offsets", *given));
     offsets = words_of(kept);
     packs = count_of(kept) - 1;
   }

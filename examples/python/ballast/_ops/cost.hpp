@@ -61,7 +61,7 @@ Tensor pack_costs(Tensor const& given, Tensor const& given_offsets, Tensor const
                   bool check) {
   call<Device> const op("pack_costs", "lengths", given);
   auto const lengths = op.array("lengths", given), table = table_of(op, given_table, check);
-  auto const members = given_members ? op.words("members", *given_members) : Tensor();
+  auto const members = given_members ? op.index_words("members", *given_members) : Tensor();
   pack_bounds const of(op, given_offsets);
   auto const out = op.empty({static_cast<std::int64_t>(of.packs)});
   length_cost const cost{from<std::int64_t>(table)};
@@ -88,7 +88,7 @@ Tensor pack_costs(Tensor const& given, Tensor const& given_offsets, Tensor const
 template <class Device>
 Tensor experts_of(call<Device> const& op, Tensor const& given) {
   return op.visit("expert_of", given, [&](auto const*) {
-    auto const array = op.array("expert_of", given);
+    auto const array = op.without_sign("expert_of", op.array("expert_of", given));
     return given.scalar_type() == at::kInt ? array : array.clamp(-1, (std::numeric_limits<std::int32_t>::max)()).to(at::kInt);
   });
 }

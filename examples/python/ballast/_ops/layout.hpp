@@ -27,7 +27,7 @@ namespace ballast_torch {
 // The members of packs; without any, all samples in order.
 template <class Device>
 Tensor members_of(call<Device> const& op, maybe_tensor const& given, Tensor const& lengths) {
-  return given ? op.array("members", *given) : at::arange(lengths.numel(), lengths.options().dtype(at::kLong));
+  return given ? op.without_sign("members", op.array("members", *given)) : at::arange(lengths.numel(), lengths.options().dtype(at::kLong));
 }
 
 template <class Device>
@@ -60,7 +60,7 @@ std::tuple<Tensor, Tensor> context_cu_seqlens(Tensor const& given, maybe_tensor 
                                               std::int64_t ranks, std::int64_t rank, bool check) {
   call<Device> const op("context_cu_seqlens", "lengths", given);
   auto const lengths = op.array("lengths", given);
-  auto const members = op.words("members", members_of(op, given_members, lengths));
+  auto const members = op.index_words("members", members_of(op, given_members, lengths));
   pack_bounds const of(op, given_offsets);
   auto const entries = members.numel() + static_cast<std::int64_t>(of.packs);
   auto const cu = op.empty({entries}, at::kInt), padded = op.empty({entries}, at::kInt);
@@ -229,7 +229,7 @@ struct stored_plan {
               maybe_tensor const& offsets, std::size_t row, std::size_t stored)
       : cu(op.words("cu", given_cu)),
         starts(op.words("starts", op.bounds("starts", given_starts))),
-        members(op.words("members", given_members)),
+        members(op.index_words("members", given_members)),
         of(op, offsets),
         plan{of.offsets,
              of.packs,
