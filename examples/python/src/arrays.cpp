@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 namespace ballast_python {
@@ -35,9 +36,62 @@ void require_one_dimension(nb::object const& array, char const* name) {
   require(dimensions == 1, [&] { return std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have one"; });
 }
 
+/// The memory of an array of NumPy, of no derived type, if C++ can read it where it is; its errors are found elsewhere.
+std::optional<integer_view> seen_in(nb::handle argument) {
+  static PyObject* array_type = nullptr;  // kept; the GIL is held
+  if (array_type == nullptr) array_type = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
+  if (argument.type().ptr() != array_type) return std::nullopt;
+  Py_buffer memory;
+  if (PyObject_GetBuffer(argument.ptr(), &memory, PyBUF_ND | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();  // it is not contiguous
+    return std::nullopt;
+  }
+  std::string_view const format = memory.format;
+  auto const is = [&](char const* letters, Py_ssize_t width) {
+    return format.size() == 1 && memory.itemsize == width && std::string_view(letters).find(format[0]) != std::string_view::npos;
+  };
+  using kind = integer_view::kind;
+  std::optional<kind> what;
+  if (is("il", 4)) what = kind::i32;
+  if (is("lq", 8)) what = kind::i64;
+  if (is("H", 2)) what = kind::u16;
+  if (is("IL", 4)) what = kind::u32;
+  std::optional<integer_view> out;
+  if (what && memory.ndim == 1 && memory.shape[0] > 0 && memory.shape[0] < Py_ssize_t{1} << 31 &&
+      reinterpret_cast<std::uintptr_t>(memory.buf) % static_cast<std::size_t>(memory.itemsize) == 0)
+    out.emplace(memory.buf, static_cast<std::size_t>(memory.shape[0]), *what);
+  PyBuffer_Release(&memory);
+  return out;
+}
+
+/// The integers of a list that holds no other objects and none of 2^63 or more; empty otherwise.
+std::vector<std::int64_t> listed_in(nb::handle argument) {
+  std::vector<std::int64_t> out;
+  if (!PyList_CheckExact(argument.ptr())) return out;
+  auto const n = PyList_Size(argument.ptr());
+  out.resize(static_cast<std::size_t>(n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    auto* const item = PyList_GetItem(argument.ptr(), i);
+    int overflow = 1;
+    if (PyLong_CheckExact(item)) out[static_cast<std::size_t>(i)] = PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow != 0) return {};
+  }
+  return out;
+}
+
 }  // namespace
 
 integers::integers(nb::handle argument, char const* name) {
+  if (auto const seen = seen_in(argument)) {
+    array_ = nb::borrow(argument);
+    static_cast<integer_view&>(*this) = *seen;
+    return;
+  }
+  if (auto listed = listed_in(argument); !listed.empty() && listed.size() < std::size_t{1} << 31) {
+    listed_ = std::make_shared<std::vector<std::int64_t> const>(std::move(listed));
+    static_cast<integer_view&>(*this) = {listed_->data(), listed_->size(), kind::i64};
+    return;
+  }
   auto const is_lengths = std::string_view(name) == "lengths";  // in their place data sets are given, too
   auto const data_sets = nb::module_::import_("ballast._data_sets");
   array_ = is_lengths ? data_sets.attr("array_of")(argument) : data_sets.attr("as_array")(argument, name);

@@ -30,7 +30,7 @@ class optional_array : public nb::object {
   NB_OBJECT_DEFAULT(optional_array, nb::object, "numpy.typing.ArrayLike | None", is_any_object)
 };
 
-/// Integers of an array of Python, read where they lie. Arrays that are not aligned or not contiguous were copied.
+/// Integers of an array of Python, read where they lie. Lists, and arrays that are not aligned or not contiguous, were copied.
 class integers : public integer_view {
  public:
   /// Reads an argument; `name` is what errors call it. Needs the GIL. Throws invalid_input with a sentence.
@@ -38,6 +38,7 @@ class integers : public integer_view {
 
  private:
   nb::object array_;
+  std::shared_ptr<std::vector<std::int64_t> const> listed_;  ///< of a list
 };
 
 /// The numbers of an argument, whole or not. Needs the GIL. Throws invalid_input with a sentence.

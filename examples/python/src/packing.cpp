@@ -60,7 +60,7 @@ packing_plan checked(packing_plan&& made, planned_lengths const& lengths) {
            "; the lower bound is " + std::to_string(count.lower_bound);
   });
   made.numbers = lengths.numbers();
-  renumber(made.plan, made.numbers);
+  if (!made.numbers.skipped.empty()) renumber(made.plan, made.numbers);
   return std::move(made);
 }
 

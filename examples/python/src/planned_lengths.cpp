@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planned_lengths.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <memory>
@@ -31,8 +32,10 @@ planned_lengths::planned_lengths(array_like const& lengths, std::string const& z
   auto const skip = value_named(zero_words, zero_length, "zero_length");
   auto const n = given_.size();
   std::vector<std::uint32_t> zero;
-  for (std::size_t i = 0; i < n; ++i)
-    if (given_[i] == 0) zero.push_back(static_cast<std::uint32_t>(i));
+  given_.visit([&](auto const& all) {
+    for (auto at = std::find(all.begin(), all.end(), 0); at != all.end(); at = std::find(at + 1, all.end(), 0))
+      zero.push_back(static_cast<std::uint32_t>(at - all.begin()));
+  });
   numbers_ = {n, std::move(zero)};
   if (numbers_.skipped.empty()) return;
   require(skip, [&] {

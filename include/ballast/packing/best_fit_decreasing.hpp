@@ -5,6 +5,12 @@
 #include <ballast/packing/detail/few_best_fit.hpp>
 #include <ballast/packing/detail/scatter.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
 /// @file
 /// @brief Best-fit decreasing, computed on the histogram of lengths: the same packs as item by item, an order of magnitude faster.
 
@@ -16,16 +22,28 @@ struct packing_memory {
   driver_workspace<Index> driver;
   bulk_workspace bulk;
   scatter_workspace<Index> positions;
+  raw_buffer<std::int64_t> wide;
+  raw_buffer<std::uint16_t> narrow;
   pooled_memory searches;
 };
 template <index_type Index, class Executor>
 struct best_fit_decreasing_solver {
-  packing_memory<Index>& ws;
+  packing_memory<Index>* kept;  ///< null: made where it is needed
   Executor const& executor;
-  static constexpr std::size_t unfolded = most_few;
+  [[nodiscard]] static constexpr bool unfolded(std::size_t count, std::int64_t heaviest) { return are_few(count, heaviest); }
   template <class Weights>
   [[nodiscard]] solved operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
-    if (items.count <= unfolded) return {pack_few(items, packs), true};
+    if (items.count <= most_few) {
+      std::int64_t wide[few_arrays::wide * most_few];
+      std::uint16_t narrow[few_arrays::narrow * most_few];
+      return {pack_few(items, {items.count, wide, narrow}, packs), true};
+    }
+    std::optional<packing_memory<Index>> own;
+    auto& ws = kept != nullptr ? *kept : own.emplace();
+    if (items.classes.lengths.empty()) {
+      few_arrays const arrays(items.count, ws.wide.get(few_arrays::wide * items.count), ws.narrow.get(few_arrays::narrow * items.count));
+      if (auto const bound = pack_few(items, arrays, packs); !packs.empty()) return {bound, true};
+    }
     auto const count = bulk_best_fit(true, items.classes, items.capacity, items.max_samples, ws.bulk);
     expand(count, ws.bulk, canonical_order(items, ws.positions, executor), packs, executor);
     return {packing_lower_bound(items.classes, items.capacity, items.max_samples, static_cast<std::int64_t>(count)), true};
@@ -54,7 +72,7 @@ template <index_type Index, length_range R, cost_model Cost, executor Executor =
 void best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost, packing_workspace<Index>& workspace,
                          packing<Index>& out, Executor const& executor = {}) {
   auto& memory = detail::memory_of(workspace);
-  detail::drive<Index>(lengths, options, cost, detail::best_fit_decreasing_solver<Index, Executor>{memory, executor}, memory.driver, out);
+  detail::drive<Index>(lengths, options, cost, detail::best_fit_decreasing_solver<Index, Executor>{&memory, executor}, memory.driver, out);
 }
 
 /// @brief Packs by best-fit decreasing: each sample, longest first, goes into the fullest pack that has room for it.
@@ -84,9 +102,9 @@ void best_fit_decreasing(R const& lengths, packing_options const& options, Cost 
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost, executor Executor = serial>
 [[nodiscard]] packing<Index> best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost = {},
                                                  Executor const& executor = {}) {
-  packing_workspace<Index> workspace;
+  detail::driver_workspace<Index> workspace;
   packing<Index> out;
-  best_fit_decreasing(lengths, options, cost, workspace, out, executor);
+  detail::drive<Index>(lengths, options, cost, detail::best_fit_decreasing_solver<Index, Executor>{nullptr, executor}, workspace, out);
   return out;
 }
 

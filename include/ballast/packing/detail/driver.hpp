@@ -41,7 +41,7 @@ struct packing_items {
   std::size_t count;          ///< number of items
   std::int64_t capacity;      ///< largest total weight of a pack
   std::uint64_t max_samples;  ///< most items in a pack, at least 1
-  histogram& classes;         ///< histogram of the weights that are not 0; of up to `Solve::unfolded` items: memory for it
+  histogram& classes;         ///< histogram of the weights that are not 0; if `Solve::unfolded` holds: empty memory for it
   std::uint64_t seed;         ///< for packers that shuffle
 };
 
@@ -66,15 +66,16 @@ void settle_count(packing<Index>& out, packs_needed bound, packing_options const
 }
 
 /// Weighs all items, with 0 for items that are not packed with others, and folds the weights. Returns true if the lengths are the weights:
-/// then no weights are written, and folding the lengths has validated them. Up to `unfolded` items are not folded.
-template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] bool weigh_items(R const& lengths, packing_options const& o, Cost const& cost, std::size_t unfolded,
+/// then no weights are written, and folding the lengths has validated them. Items are not folded where `unfolded(count, heaviest)` holds.
+template <index_type Index, length_range R, cost_model Cost, class Unfolded>
+[[nodiscard]] bool weigh_items(R const& lengths, packing_options const& o, Cost const& cost, Unfolded const& unfolded,
                                driver_workspace<Index>& ws) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const length_at = read_by_position(lengths);
   auto const as_they_are = std::same_as<Cost, token_cost> && o.sample_multiple == 1;
   auto const largest = largest_item(o);
-  if (as_they_are && n > unfolded &&
+  ws.classes.clear();
+  if (as_they_are && !unfolded(n, largest) &&
       fold_by_table(length_at, n, (std::min)(largest, longest_for_a_table(n)), false, ws.classes, memory_of(ws.folds).table)) {
     ws.tokens = ws.classes.tokens();
     return true;
@@ -82,7 +83,7 @@ template <index_type Index, length_range R, cost_model Cost>
   auto const whole = extent_of(lengths);
   ws.tokens = whole.tokens;
   if (as_they_are && whole.longest <= largest) {
-    if (n > unfolded) fold(length_at, n, whole.longest, ws.classes, ws.folds);
+    if (!unfolded(n, whole.longest)) fold(length_at, n, whole.longest, ws.classes, ws.folds);
     return true;
   }
   ws.weights.assign(n, 0);
@@ -97,7 +98,8 @@ template <index_type Index, length_range R, cost_model Cost>
     heaviest = (std::max)(heaviest, weight);
     sum.add(weight, [&] { return name_length(length_at, sample); });
   });
-  if (ws.weights.size() > unfolded) fold(std::as_const(ws.weights).data(), ws.weights.size(), heaviest, ws.classes, ws.folds);
+  auto const items = ws.weights.size();
+  if (!unfolded(items, heaviest)) fold(std::as_const(ws.weights).data(), items, heaviest, ws.classes, ws.folds);
   return false;
 }
 
@@ -138,8 +140,10 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
       return static_cast<std::int64_t>(weight[i]);
     });
   };
-  std::size_t unfolded = 0;
-  if constexpr (requires { solve.unfolded; }) unfolded = solve.unfolded;
+  auto const unfolded = [&](std::size_t count, std::int64_t heaviest) {
+    if constexpr (requires { solve.unfolded(count, heaviest); }) return solve.unfolded(count, heaviest);
+    return false;
+  };
   if (weigh_items(lengths, o, cost, unfolded, ws))
     solve_and_settle(read_by_position(lengths), n);
   else

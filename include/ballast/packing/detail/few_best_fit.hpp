@@ -8,32 +8,55 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <utility>
 
-// Best-fit decreasing of a few items, one by one, in memory on the stack. For so few, the histogram and the tables of the bulk form cost
-// more than the packs. Both make the same packs.
+// Best-fit decreasing of a few items, one by one. For so few, the histogram and the tables of the bulk form cost more than the packs. Both
+// make the same packs.
 
 namespace ballast::inline v0_2::detail {
 
-inline constexpr std::size_t most_few = 1024;
+inline constexpr std::size_t most_few = 1024;  ///< in memory on the stack
+/// Whether so many items are packed one by one: also more of them where they could all differ, so that little is done in bulk.
+[[nodiscard]] constexpr bool are_few(std::size_t count, std::int64_t heaviest) {
+  return count <= most_few || (count <= 16 * most_few && std::cmp_greater(heaviest, count));
+}
 [[nodiscard]] constexpr int bit_width(std::int64_t value) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))); }
 
+/// Arrays of so many items.
+struct few_arrays {
+  few_arrays(std::size_t n, std::int64_t* of_64, std::uint16_t* of_16)
+      : weight(of_64), room(of_64 + n), order(of_16), other(of_16 + n), pack_of(of_16 + 2 * n), size(of_16 + 3 * n), next(of_16 + 4 * n) {}
+  static constexpr std::size_t wide = 2, narrow = 5;  ///< entries of both for each item
+  std::int64_t *weight, *room;
+  std::uint16_t *order, *other, *pack_of, *size, *next;
+};
+
 /// Writes the numbers of items that are not 0 to `order`, by weight, descending, then number, and returns how many there are.
-inline std::size_t sort_few(std::int64_t const* weight, std::size_t count, std::int64_t heaviest, std::uint16_t* order) {
+inline std::size_t sort_few(few_arrays const& a, std::size_t count, std::int64_t heaviest) {
+  auto const* const weight = a.weight;
+  auto* const order = a.order;
   std::size_t n = 0;
+  if (count <= 32) {
+    for (std::size_t i = 0; i < count; ++i) {
+      auto const w = weight[i];
+      if (w == 0) continue;
+      auto k = n++;
+      for (; k > 0 && a.room[k - 1] < w; --k) a.room[k] = a.room[k - 1], order[k] = order[k - 1];  // no room is in use yet
+      a.room[k] = w;
+      order[k] = static_cast<std::uint16_t>(i);
+    }
+    return n;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     order[n] = static_cast<std::uint16_t>(i);
     n += weight[i] != 0 ? 1 : 0;
   }
-  if (n <= 32) {
-    std::sort(order, order + n, [&](auto a, auto b) { return weight[a] != weight[b] ? weight[a] > weight[b] : a < b; });
-    return n;
-  }
   constexpr int most_digit = 9;
-  auto const bits = bit_width(heaviest - 1), passes = divide_up(bits, most_digit);
+  auto const bits = bit_width(heaviest - 1), passes = divide_up(bits, (std::min)(bit_width(static_cast<std::int64_t>(n)) + 2, most_digit));
   auto const digit = passes == 0 ? 0 : divide_up(bits, passes);
-  std::uint16_t begin[(1 << most_digit) + 1], other[most_few];
+  std::uint16_t begin[(1 << most_digit) + 1];
   for (int shift = 0; shift < bits; shift += digit) {
     auto const digit_of = [&](std::uint16_t i) {
       return static_cast<std::uint64_t>(heaviest - weight[i]) >> shift & ((std::uint64_t{1} << digit) - 1);
@@ -41,8 +64,8 @@ inline std::size_t sort_few(std::int64_t const* weight, std::size_t count, std::
     std::fill_n(begin, (1 << digit) + 1, std::uint16_t{0});
     for (std::size_t k = 0; k < n; ++k) ++begin[digit_of(order[k]) + 1];
     std::partial_sum(begin, begin + (1 << digit), begin);
-    for (std::size_t k = 0; k < n; ++k) other[begin[digit_of(order[k])]++] = order[k];
-    std::copy_n(other, n, order);
+    for (std::size_t k = 0; k < n; ++k) a.other[begin[digit_of(order[k])]++] = order[k];
+    std::copy_n(a.other, n, order);
   }
   return n;
 }
@@ -50,14 +73,18 @@ inline std::size_t sort_few(std::int64_t const* weight, std::size_t count, std::
 /// The open packs of a few items, in buckets of similar rooms; those of a bucket in a circle by room, then number.
 class few_rooms {
  public:
-  explicit few_rooms(std::int64_t capacity) : shift_((std::max)(0, bit_width(capacity - 1) - 12)) {}
-  /// Takes the fullest pack with room for `w` out and returns its number; `most_few` if there is none.
+  few_rooms(std::int64_t capacity, few_arrays const& arrays)
+      : room(arrays.room), shift_((std::max)(0, bit_width(capacity - 1) - 12)), next_(arrays.next) {}
+  static constexpr std::size_t none = 0xffff;
+  /// Takes the fullest pack with room for `w` out and returns its number; `none` if there is none.
   [[nodiscard]] std::size_t take(std::int64_t w) {
     auto b = bucket_from(static_cast<std::uint64_t>(w) >> shift_);
     if (b < buckets && room[last_[b]] < w) b = bucket_from(b + 1);
-    if (b >= buckets) return most_few;
+    if (b >= buckets) return none;
     std::size_t before = last_[b], pack = next_[before];
-    while (room[pack] < w) pack = next_[before = pack];
+    std::size_t steps = 0;
+    for (; room[pack] < w; ++steps) pack = next_[before = pack];
+    if (steps != 0) steps_ += steps;
     if (before == pack) {
       if ((words_[b / 64] &= ~(std::uint64_t{1} << b % 64)) == 0) some_ &= ~(std::uint64_t{1} << b / 64);
     } else {
@@ -66,6 +93,7 @@ class few_rooms {
     }
     return pack;
   }
+  void close(std::size_t) const {}
   /// Puts a pack in whose room is set and below the capacity.
   void put(std::size_t pack) {
     auto const number = static_cast<std::uint16_t>(pack);
@@ -80,14 +108,19 @@ class few_rooms {
     }
     auto const behind = [&](std::size_t other) { return room[other] != room[pack] ? room[other] < room[pack] : other < pack; };
     std::size_t before = last_[b];
+    std::size_t steps = 0;
     if (behind(before))
       last_[b] = number;
     else
-      while (behind(next_[before])) before = next_[before];
+      for (; behind(next_[before]); ++steps) before = next_[before];
+    if (steps != 0) steps_ += steps;
     next_[pack] = std::exchange(next_[before], number);
   }
 
-  std::int64_t room[most_few];
+  /// How often a pack was passed by in its bucket.
+  [[nodiscard]] std::size_t steps() const { return steps_; }
+
+  std::int64_t* const room;
 
  private:
   static constexpr std::size_t buckets = 64 * 64;
@@ -102,53 +135,100 @@ class few_rooms {
     return word * 64 + static_cast<std::size_t>(std::countr_zero(words_[word]));
   }
   int shift_;
+  std::size_t steps_ = 0;
   std::uint64_t some_ = 0, words_[64] = {};  ///< which words are not 0, and which buckets have a pack
-  std::uint16_t last_[buckets], next_[most_few];
+  std::uint16_t last_[buckets], *const next_;
 };
 
-/// Packs at most `most_few` items by best-fit decreasing. Folds their weights only if no simpler bound proves the number of packs.
-template <class Weights, index_type Index>
-[[nodiscard]] packs_needed pack_few(packing_items<Weights> const& items, groups<Index>& out) {
-  std::int64_t weight[most_few], heaviest = 0, total = 0;
-  for (std::size_t i = 0; i < items.count; ++i) {
-    weight[i] = static_cast<std::int64_t>(items.weight[i]);
-    heaviest = (std::max)(heaviest, weight[i]);
-    total += weight[i];
+/// The open packs where there are few, one after the other.
+class scanned_rooms {
+ public:
+  scanned_rooms(std::int64_t, few_arrays const& arrays) : room(arrays.room) {}
+  static constexpr std::size_t none = 0xffff;
+  [[nodiscard]] std::size_t take(std::int64_t w) {
+    if (w > widest_) return none;
+    auto best = none;
+    auto least = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());  // left over; what has no room wraps around
+    for (std::size_t p = 0; p < packs_; ++p) {
+      auto const left = static_cast<std::uint64_t>(room[p]) - static_cast<std::uint64_t>(w);
+      best = left < least ? p : best;
+      least = (std::min)(left, least);
+    }
+    return best;
   }
-  out.clear();
-  if (heaviest == 0) return {};
-  std::uint16_t order[most_few], pack_of[most_few], size[most_few];
-  auto const n = sort_few(weight, items.count, heaviest, order);
-  auto const shortest = weight[order[n - 1]];
-  few_rooms rooms(items.capacity);
+  void put(std::size_t pack) {
+    packs_ = (std::max)(packs_, pack + 1);
+    widest_ = (std::max)(widest_, room[pack]);
+  }
+  void close(std::size_t pack) {
+    packs_ = (std::max)(packs_, pack + 1);
+    room[pack] = 0;
+  }
+  [[nodiscard]] static std::size_t steps() { return 0; }
+  std::int64_t* const room;
+
+ private:
+  std::size_t packs_ = 0;
+  std::int64_t widest_ = 0;  ///< no pack has more room
+};
+
+/// Packs items in order, and returns the number of packs; 0 if too many of them have almost the same room.
+template <class Rooms>
+[[nodiscard]] std::size_t place_few(few_arrays const a, std::size_t n, std::int64_t capacity, std::uint64_t max_samples) {
+  auto const shortest = a.weight[a.order[n - 1]];
+  Rooms rooms(capacity, a);
   std::size_t packs = 0;
   for (std::size_t k = 0; k < n; ++k) {
-    auto const w = weight[order[k]];
+    auto const w = a.weight[a.order[k]];
     auto pack = rooms.take(w);
-    if (pack == most_few) {
+    if (pack == Rooms::none) {
       pack = packs++;
-      rooms.room[pack] = items.capacity;
-      size[pack] = 0;
+      a.room[pack] = capacity;
+      a.size[pack] = 0;
     }
-    pack_of[k] = static_cast<std::uint16_t>(pack);
-    ++size[pack];
-    rooms.room[pack] -= w;
-    if (rooms.room[pack] >= shortest && size[pack] < items.max_samples) rooms.put(pack);
+    a.pack_of[k] = static_cast<std::uint16_t>(pack);
+    ++a.size[pack];
+    a.room[pack] -= w;
+    if (a.room[pack] >= shortest && a.size[pack] < max_samples)
+      rooms.put(pack);
+    else
+      rooms.close(pack);
+    if (n > most_few && rooms.steps() > 16 * n) return 0;
   }
-  out.offsets.resize(packs + 1);
-  for (std::size_t p = 0; p < packs; ++p) {
-    out.offsets[p + 1] = out.offsets[p] + size[p];
-    size[p] = static_cast<std::uint16_t>(out.offsets[p]);  // from here on: where its next member goes
-  }
-  out.members.resize(n);
-  for (std::size_t k = 0; k < n; ++k) out.members[size[pack_of[k]]++] = static_cast<Index>(order[k]);
+  return packs;
+}
 
-  auto const found = static_cast<std::int64_t>(packs);
-  packs_needed const volume{divide_up(total, items.capacity), packing_bound::volume};
-  if (volume.packs >= found) return volume;
+/// Packs a few items by best-fit decreasing. Folds their weights only if no simpler bound proves the number of packs, or if `out` is left
+/// empty because the bulk form is faster.
+template <class Weights, index_type Index>
+[[nodiscard]] packs_needed pack_few(packing_items<Weights> const& items, few_arrays const& a, groups<Index>& out) {
+  std::int64_t heaviest = 0, total = 0;
+  for (std::size_t i = 0; i < items.count; ++i) {
+    auto const w = static_cast<std::int64_t>(items.weight[i]);
+    a.weight[i] = w;
+    heaviest = (std::max)(heaviest, w);
+    total += w;
+  }
+  out.clear();
   items.classes.clear();
-  for (auto k = n; k-- > 0;) items.classes.append(weight[order[k]], 1);
-  return packing_lower_bound(items.classes, items.capacity, items.max_samples, found);
+  if (heaviest == 0) return {};
+  auto const n = sort_few(a, items.count, heaviest);
+  packs_needed const volume{divide_up(total, items.capacity), packing_bound::volume};
+  auto const place = volume.packs <= 16 && n / items.max_samples < 16 ? place_few<scanned_rooms> : place_few<few_rooms>;
+  auto const packs = place(a, n, items.capacity, items.max_samples);
+  if (packs != 0) {
+    out.offsets.resize(packs + 1);
+    for (std::size_t p = 0; p < packs; ++p) {
+      out.offsets[p + 1] = out.offsets[p] + a.size[p];
+      a.size[p] = static_cast<std::uint16_t>(out.offsets[p]);  // from here on: where its next member goes
+    }
+    out.members.resize(n);
+    for (std::size_t k = 0; k < n; ++k) out.members[a.size[a.pack_of[k]]++] = static_cast<Index>(a.order[k]);
+    if (std::cmp_greater_equal(volume.packs, packs)) return volume;
+  }
+  for (auto k = n; k-- > 0;) items.classes.append(a.weight[a.order[k]], 1);
+  if (packs == 0) return {};
+  return packing_lower_bound(items.classes, items.capacity, items.max_samples, static_cast<std::int64_t>(packs));
 }
 
 }  // namespace ballast::inline v0_2::detail
