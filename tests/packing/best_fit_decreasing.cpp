@@ -45,6 +45,16 @@ TEST_CASE("best_fit_decreasing: few samples one by one as in bulk, to the last i
     }
     return out;
   };
+  for (std::size_t const n : {2500U, 5000U, 16384U, 16385U})  // more, where lengths repeat little; packs of almost the same room go in bulk
+    for (auto const capacity : {std::int64_t{8192}, std::int64_t{131072}, std::int64_t{1} << 40})
+      for (int shape = 0; shape < 6; ++shape) {
+        CAPTURE(n, capacity, shape);
+        auto const lengths = shape < 5 ? lengths_of_shape(shape, n, capacity, n) : clusters(n, capacity);
+        auto const classes = ballast::fold(lengths);
+        auto const plan = ballast::best_fit_decreasing(lengths, {.capacity = capacity});
+        REQUIRE(plan.packs == ballast::expand(ballast::plan_best_fit_decreasing(classes, {.capacity = capacity}), lengths));
+        REQUIRE(plan.count == ballast::count_packs(classes, {.capacity = capacity}).count);
+      }
   auto const most = static_cast<int>(ballast::detail::most_few);
   for (int round = 0; round < 3 * 2001; round += ballast_test::round_step) {
     auto const n = static_cast<std::size_t>(round % 2001);

@@ -5,11 +5,8 @@
 #include <ballast/packing/detail/few_best_fit.hpp>
 #include <ballast/packing/detail/scatter.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <vector>
 
 /// @file
 /// @brief Best-fit decreasing, computed on the histogram of lengths: the same packs as item by item, an order of magnitude faster.

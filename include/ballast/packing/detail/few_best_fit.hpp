@@ -17,7 +17,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-inline constexpr std::size_t most_few = 1024;  ///< in memory on the stack
+inline constexpr std::size_t most_few = 1024, no_pack = 0xffff;  // `most_few` are packed in memory on the stack
 /// Whether so many items are packed one by one: also more of them where they could all differ, so that little is done in bulk.
 [[nodiscard]] constexpr bool are_few(std::size_t count, std::int64_t heaviest) {
   return count <= most_few || (count <= 16 * most_few && std::cmp_greater(heaviest, count));
@@ -33,25 +33,19 @@ struct few_arrays {
   std::uint16_t *order, *other, *pack_of, *size, *next;
 };
 
-/// Writes the numbers of items that are not 0 to `order`, by weight, descending, then number, and returns how many there are.
-inline std::size_t sort_few(few_arrays const& a, std::size_t count, std::int64_t heaviest) {
-  auto const* const weight = a.weight;
-  auto* const order = a.order;
-  std::size_t n = 0;
-  if (count <= 32) {
-    for (std::size_t i = 0; i < count; ++i) {
-      auto const w = weight[i];
-      if (w == 0) continue;
-      auto k = n++;
-      for (; k > 0 && a.room[k - 1] < w; --k) a.room[k] = a.room[k - 1], order[k] = order[k - 1];  // no room is in use yet
-      a.room[k] = w;
-      order[k] = static_cast<std::uint16_t>(i);
+/// Sorts the first `n` of `order`, which are ascending numbers of items, by weight, descending, then number.
+inline void sort_few(few_arrays const& a, std::size_t n, std::int64_t heaviest) {
+  auto const& [weight, sorted, order, other, pack_of, size, next] = a;
+  if (n <= 32) {
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const item = order[i];
+      auto const w = weight[item];
+      auto k = i;
+      for (; k > 0 && sorted[k - 1] < w; --k) sorted[k] = sorted[k - 1], order[k] = order[k - 1];
+      sorted[k] = w;
+      order[k] = item;
     }
-    return n;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    order[n] = static_cast<std::uint16_t>(i);
-    n += weight[i] != 0 ? 1 : 0;
+    return;
   }
   constexpr int most_digit = 9;
   auto const bits = bit_width(heaviest - 1), passes = divide_up(bits, (std::min)(bit_width(static_cast<std::int64_t>(n)) + 2, most_digit));
@@ -64,10 +58,9 @@ inline std::size_t sort_few(few_arrays const& a, std::size_t count, std::int64_t
     std::fill_n(begin, (1 << digit) + 1, std::uint16_t{0});
     for (std::size_t k = 0; k < n; ++k) ++begin[digit_of(order[k]) + 1];
     std::partial_sum(begin, begin + (1 << digit), begin);
-    for (std::size_t k = 0; k < n; ++k) a.other[begin[digit_of(order[k])]++] = order[k];
-    std::copy_n(a.other, n, order);
+    for (std::size_t k = 0; k < n; ++k) other[begin[digit_of(order[k])]++] = order[k];
+    std::copy_n(other, n, order);
   }
-  return n;
 }
 
 /// The open packs of a few items, in buckets of similar rooms; those of a bucket in a circle by room, then number.
@@ -75,16 +68,15 @@ class few_rooms {
  public:
   few_rooms(std::int64_t capacity, few_arrays const& arrays)
       : room(arrays.room), shift_((std::max)(0, bit_width(capacity - 1) - 12)), next_(arrays.next) {}
-  static constexpr std::size_t none = 0xffff;
-  /// Takes the fullest pack with room for `w` out and returns its number; `none` if there is none.
+  /// Takes the fullest pack with room for `w` out and returns its number; `no_pack` if there is none.
   [[nodiscard]] std::size_t take(std::int64_t w) {
     auto b = bucket_from(static_cast<std::uint64_t>(w) >> shift_);
     if (b < buckets && room[last_[b]] < w) b = bucket_from(b + 1);
-    if (b >= buckets) return none;
+    if (b >= buckets) return no_pack;
     std::size_t before = last_[b], pack = next_[before];
-    std::size_t steps = 0;
-    for (; room[pack] < w; ++steps) pack = next_[before = pack];
-    if (steps != 0) steps_ += steps;
+    std::size_t passed = 0;
+    for (; room[pack] < w; ++passed) pack = next_[before = pack];
+    steps += passed;
     if (before == pack) {
       if ((words_[b / 64] &= ~(std::uint64_t{1} << b % 64)) == 0) some_ &= ~(std::uint64_t{1} << b / 64);
     } else {
@@ -93,9 +85,9 @@ class few_rooms {
     }
     return pack;
   }
-  void close(std::size_t) const {}
-  /// Puts a pack in whose room is set and below the capacity.
-  void put(std::size_t pack) {
+  /// Puts a pack in, if it is open, whose room is set and below the capacity.
+  void put(std::size_t pack, bool open) {
+    if (!open) return;
     auto const number = static_cast<std::uint16_t>(pack);
     auto const b = static_cast<std::size_t>(static_cast<std::uint64_t>(room[pack]) >> shift_);
     auto& word = words_[b / 64];
@@ -108,19 +100,17 @@ class few_rooms {
     }
     auto const behind = [&](std::size_t other) { return room[other] != room[pack] ? room[other] < room[pack] : other < pack; };
     std::size_t before = last_[b];
-    std::size_t steps = 0;
+    std::size_t passed = 0;
     if (behind(before))
       last_[b] = number;
     else
-      for (; behind(next_[before]); ++steps) before = next_[before];
-    if (steps != 0) steps_ += steps;
+      for (; behind(next_[before]); ++passed) before = next_[before];
+    steps += passed;
     next_[pack] = std::exchange(next_[before], number);
   }
 
-  /// How often a pack was passed by in its bucket.
-  [[nodiscard]] std::size_t steps() const { return steps_; }
-
   std::int64_t* const room;
+  std::size_t steps = 0;  ///< how often a pack was passed by in its bucket
 
  private:
   static constexpr std::size_t buckets = 64 * 64;
@@ -135,7 +125,6 @@ class few_rooms {
     return word * 64 + static_cast<std::size_t>(std::countr_zero(words_[word]));
   }
   int shift_;
-  std::size_t steps_ = 0;
   std::uint64_t some_ = 0, words_[64] = {};  ///< which words are not 0, and which buckets have a pack
   std::uint16_t last_[buckets], *const next_;
 };
@@ -144,10 +133,9 @@ class few_rooms {
 class scanned_rooms {
  public:
   scanned_rooms(std::int64_t, few_arrays const& arrays) : room(arrays.room) {}
-  static constexpr std::size_t none = 0xffff;
   [[nodiscard]] std::size_t take(std::int64_t w) {
-    if (w > widest_) return none;
-    auto best = none;
+    if (w > widest_) return no_pack;
+    auto best = no_pack;
     auto least = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());  // left over; what has no room wraps around
     for (std::size_t p = 0; p < packs_; ++p) {
       auto const left = static_cast<std::uint64_t>(room[p]) - static_cast<std::uint64_t>(w);
@@ -156,16 +144,13 @@ class scanned_rooms {
     }
     return best;
   }
-  void put(std::size_t pack) {
+  void put(std::size_t pack, bool open) {
     packs_ = (std::max)(packs_, pack + 1);
+    if (!open) room[pack] = 0;
     widest_ = (std::max)(widest_, room[pack]);
   }
-  void close(std::size_t pack) {
-    packs_ = (std::max)(packs_, pack + 1);
-    room[pack] = 0;
-  }
-  [[nodiscard]] static std::size_t steps() { return 0; }
   std::int64_t* const room;
+  static constexpr std::size_t steps = 0;
 
  private:
   std::size_t packs_ = 0;
@@ -181,7 +166,7 @@ template <class Rooms>
   for (std::size_t k = 0; k < n; ++k) {
     auto const w = a.weight[a.order[k]];
     auto pack = rooms.take(w);
-    if (pack == Rooms::none) {
+    if (pack == no_pack) {
       pack = packs++;
       a.room[pack] = capacity;
       a.size[pack] = 0;
@@ -189,11 +174,8 @@ template <class Rooms>
     a.pack_of[k] = static_cast<std::uint16_t>(pack);
     ++a.size[pack];
     a.room[pack] -= w;
-    if (a.room[pack] >= shortest && a.size[pack] < max_samples)
-      rooms.put(pack);
-    else
-      rooms.close(pack);
-    if (n > most_few && rooms.steps() > 16 * n) return 0;
+    rooms.put(pack, a.room[pack] >= shortest && a.size[pack] < max_samples);
+    if (n > most_few && rooms.steps > 16 * n) return 0;
   }
   return packs;
 }
@@ -203,16 +185,19 @@ template <class Rooms>
 template <class Weights, index_type Index>
 [[nodiscard]] packs_needed pack_few(packing_items<Weights> const& items, few_arrays const& a, groups<Index>& out) {
   std::int64_t heaviest = 0, total = 0;
+  std::size_t n = 0;
   for (std::size_t i = 0; i < items.count; ++i) {
     auto const w = static_cast<std::int64_t>(items.weight[i]);
     a.weight[i] = w;
+    a.order[n] = static_cast<std::uint16_t>(i);
+    n += w != 0 ? 1 : 0;
     heaviest = (std::max)(heaviest, w);
     total += w;
   }
   out.clear();
   items.classes.clear();
   if (heaviest == 0) return {};
-  auto const n = sort_few(a, items.count, heaviest);
+  sort_few(a, n, heaviest);
   packs_needed const volume{divide_up(total, items.capacity), packing_bound::volume};
   auto const place = volume.packs <= 16 && n / items.max_samples < 16 ? place_few<scanned_rooms> : place_few<few_rooms>;
   auto const packs = place(a, n, items.capacity, items.max_samples);
@@ -227,7 +212,6 @@ template <class Weights, index_type Index>
     if (std::cmp_greater_equal(volume.packs, packs)) return volume;
   }
   for (auto k = n; k-- > 0;) items.classes.append(a.weight[a.order[k]], 1);
-  if (packs == 0) return {};
   return packing_lower_bound(items.classes, items.capacity, items.max_samples, static_cast<std::int64_t>(packs));
 }
 
