@@ -7,6 +7,7 @@
 //     dives, dive                         layout_buffers_quickly, best of five and one
 //     first_fit, best_fit                 by size, as TensorFlow Lite Micro and TVM place
 //     all_fits                            the best of first fit and best fit in four orders each
+//     whole, whole_best_fit               layout_buffers with the default work, and best fit, on 10^5 and 10^6 buffers, once
 // Counters: `solved` (how often it was laid out within the capacity, or proven optimal), milliseconds of processor time and nodes (median,
 // greatest), and the height over the lower bound (median; `best` the least). A layout that its validator refuses ends the program.
 #include <ballast/core/random.hpp>
@@ -114,6 +115,14 @@ buffers training(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
+/// All in use at one time.
+buffers one_lifetime(std::size_t count, std::uint64_t seed) {
+  splitmix64 draw(seed);
+  buffers out(count);
+  for (auto& b : out) b = {.lower = 0, .upper = 1, .size = 1024 * (1 + below(100, draw))};
+  return out;
+}
+
 std::vector<instance> load() {
   std::vector<instance> out;
   if (auto const* const folder = std::getenv("BALLAST_TRACES")) {
@@ -210,6 +219,25 @@ int register_all() {
     add("growth_dives", i, 0, 1, [](auto const& x, auto) { return layout_buffers_quickly(x.all); });
   }
   for (auto const& i : large) add("growth", i, 0, 3, [](auto const& x, auto) { return layout_buffers_quickly(x.all, {.dives = 1}); });
+  using generator = buffers (*)(std::size_t, std::uint64_t);
+  for (auto const& [kind, make] : {std::pair<std::string, generator>{"lifetimes", random_lifetimes},
+                                   {"any_lifetimes", any_lifetimes},
+                                   {"training", training},
+                                   {"one_lifetime", one_lifetime}})
+    for (std::size_t const n : {100'000U, 1'000'000U}) {
+      auto const once = [&, make = make](std::string const& name, auto plan) {
+        auto const row = [=](benchmark::State& state) {
+          auto const all = make(n, n);
+          measure(state, all, 0, [&](std::uint64_t) { return plan(all); });
+        };
+        benchmark::RegisterBenchmark((name + '/' + kind + '_' + std::to_string(n)).c_str(), row)
+            ->Iterations(1)
+            ->Unit(benchmark::kMillisecond);
+      };
+      once("whole", [](auto const& all) { return layout_buffers(all); });
+      if (n < 1'000'000 || kind == "lifetimes")  // on other lifetimes, it goes through all pairs
+        once("whole_best_fit", [](auto const& all) { return best_fit_layout(all); });
+    }
   return 0;
 }
 

@@ -340,7 +340,9 @@ class Arrays(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             np.save(pathlib.Path(folder) / "lengths.npy", lengths)
             mapped = np.load(pathlib.Path(folder) / "lengths.npy", mmap_mode="r")
-            for array in [*arrays, wide[::2], frozen, shifted, mapped, lengths.tolist(), tuple(lengths.tolist())]:
+            some_of_numpy = [length if length % 2 else np.int64(length) for length in lengths.tolist()]
+            lists = [lengths.tolist(), tuple(lengths.tolist()), some_of_numpy]
+            for array in [*arrays, wide[::2], frozen, shifted, mapped, *lists]:
                 self.assertEqual(ballast.pack(array, 4096).hash(), expected)
             del mapped
 
@@ -384,6 +386,7 @@ class Arrays(unittest.TestCase):
             (np.array(["a"]), "lengths holds str"),
             (np.array([[1, 2]]), "lengths has 2 dimensions: it must have one"),
             (np.array([2**63], np.uint64), "lengths has entries of 2^63 or more"),
+            ([2**63], "lengths has entries of 2^63 or more"),
         ):
             with self.assertRaises(ValueError) as caught:
                 ballast.pack(bad, 8)
