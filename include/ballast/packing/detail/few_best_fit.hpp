@@ -53,7 +53,7 @@ inline void sort_few(few_arrays const& a, std::size_t n, std::int64_t heaviest) 
   std::uint16_t begin[(1 << most_digit) + 1];
   for (int shift = 0; shift < bits; shift += digit) {
     auto const digit_of = [&](std::uint16_t i) {
-      return static_cast<std::uint64_t>(heaviest - weight[i]) >> shift & ((std::uint64_t{1} << digit) - 1);
+      return static_cast<std::uint64_t>(heaviest - a.weight[i]) >> shift & ((std::uint64_t{1} << digit) - 1);
     };
     std::fill_n(begin, (1 << digit) + 1, std::uint16_t{0});
     for (std::size_t k = 0; k < n; ++k) ++begin[digit_of(order[k]) + 1];
