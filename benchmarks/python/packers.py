@@ -5,7 +5,8 @@ datasets, transformers, verl and lightbinpack in one environment:
 
     python benchmarks/python/packers.py [samples]
 
-Times are the least of a few rounds where nothing else is said, printed as ratios to ballast's. The lengths are drawn from a fixed seed.
+Times are the least of a few rounds where nothing else is said, printed as ratios to ballast's. The lengths are drawn
+from a fixed seed.
 """
 
 import logging
