@@ -212,9 +212,15 @@ struct dealt_sets {
   /// @brief Deals items in order, each to the least loaded set with room for it. @param in_order the items
   void deal_to_least_loaded(std::span<keyed_item<Index> const> in_order) {
     auto all = std::accumulate(load.begin(), load.end(), std::int64_t{0});
-    for (auto const& [key, i] : in_order) all += cost[i];
+    bool falling = true;
+    auto last = unlimited;
+    for (auto const& [key, i] : in_order) {
+      all += cost[i];
+      falling = falling && size[i] <= last;
+      last = size[i];
+    }
     auto const nothing = [](auto, auto) {};
-    if (equal || max_items != 0 || all >= least_of<>::none || !falls(in_order))
+    if (equal || max_items != 0 || all >= least_of<>::none || !falling)
       return deal_in_order(in_order, [&](auto a, auto b) { return load[a] < load[b]; }, nothing);
     auto const number = [&](std::size_t s) { return load[s]; };
     auto& memory = detail::memory_of(scratch);
@@ -225,12 +231,13 @@ struct dealt_sets {
   /// @param in_order  the items; their sizes never rise
   /// @param number    the number of a set, below 2^62; only an item put into the set may change it
   /// @param on_put    called with item and set after each item
+  /// @param sooner    nothing, or whether the first of two sets with equal numbers is preferred
   /// @pre `max_items` is 0 and `equal` is false
   /// @par Complexity
   /// O(items log sets).
-  template <class Number, class OnPut>
-  void deal_to_least(std::span<keyed_item<Index> const> in_order, Number const& number, OnPut const& on_put) {
-    deal_by(detail::memory_of(scratch).least, in_order, number, on_put);
+  template <class Number, class OnPut, class... Sooner>
+  void deal_to_least(std::span<keyed_item<Index> const> in_order, Number const& number, OnPut const& on_put, Sooner const&... sooner) {
+    deal_by(detail::memory_of(scratch).least, in_order, number, on_put, sooner...);
   }
   /// @brief Whether sizes never rise in an order. @param in_order the items
   [[nodiscard]] bool falls(std::span<keyed_item<Index> const> in_order) const {
@@ -244,19 +251,20 @@ struct dealt_sets {
   }
 
  private:
-  template <class Least, class Number, class OnPut>
-  void deal_by(Least& least, std::span<keyed_item<Index> const> in_order, Number const& number, OnPut const& on_put) {
+  template <class Least, class Number, class OnPut, class... Sooner>
+  void deal_by(Least& least, std::span<keyed_item<Index> const> in_order, Number const& number, OnPut const& on_put,
+               Sooner const&... sooner) {
     auto& waiting = detail::memory_of(scratch).waiting;
     least.start(load.size());
     for (std::size_t s = 0; s < load.size(); ++s)
-      if (auto const first = number(s); first != 0) least.set(s, first);
+      if (auto const first = number(s); first != 0 || sizeof...(sooner) != 0) least.set(s, first, sooner...);
     waiting.clear();  // a set without room for an item waits for a smaller one, as in `find_falling`
     for (auto const& [key, i] : in_order) {
       for (; !waiting.empty() && waiting.front().first >= size[i]; waiting.pop_back()) {
         std::pop_heap(waiting.begin(), waiting.end());
-        least.set(waiting.back().second, number(waiting.back().second));
+        least.set(waiting.back().second, number(waiting.back().second), sooner...);
       }
-      for (; !least.empty() && room[least.first()] < size[i]; least.set(least.first(), least.none)) {
+      for (; !least.empty() && room[least.first()] < size[i]; least.set(least.first(), least.none, sooner...)) {
         waiting.emplace_back(room[least.first()], least.first());
         std::push_heap(waiting.begin(), waiting.end());
       }
@@ -264,7 +272,7 @@ struct dealt_sets {
       auto const s = least.first();
       put(i, s);
       on_put(i, s);
-      least.set(s, number(s));
+      least.set(s, number(s), sooner...);
     }
   }
 };

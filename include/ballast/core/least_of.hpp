@@ -36,17 +36,25 @@ class least_of {
   [[nodiscard]] bool empty() const { return nodes_[1].value == none; }
   /// @brief A number. @param m which one
   [[nodiscard]] std::int64_t operator[](std::size_t m) const { return nodes_[leaves_ + m].value; }
-  /// @brief Changes a number, in O(log n). @param m which one @param value at most `none`
-  void set(std::size_t m, std::int64_t value) {
+  /// @brief Changes a number, in O(log n).
+  /// @param m       which one
+  /// @param value   at most `none`
+  /// @param sooner  nothing, or whether the first of two whose numbers are equal counts as the smaller one; then the same in every call
+  template <class... Sooner>
+  void set(std::size_t m, std::int64_t value, Sooner const&... sooner) {
     auto at = leaves_ + m;
     node winner{value, static_cast<std::uint32_t>(m)};
     nodes_[at] = winner;
     for (; at > 1; nodes_[at /= 2] = winner) {
       auto const& other = nodes_[at ^ 1];
-      // Without a jump, which would be predicted wrongly half of the time. Of equal values the left one wins.
-      auto const lost = -static_cast<std::int64_t>(other.value < winner.value + static_cast<std::int64_t>(at & 1));
-      winner.value ^= (winner.value ^ other.value) & lost;
+      auto const right = static_cast<std::int64_t>(at & 1);
+      // Without a jump, which would be predicted wrongly half of the time. Of equal values the left one wins. The next value waits for one
+      // comparison alone.
+      auto lost = (other.value - right - winner.value) >> 63;
+      if (sizeof...(sooner) != 0 && other.value == winner.value && other.value != none) [[unlikely]]
+        lost = right != 0 ? (sooner(winner.which, other.which) || ...) - 1 : -std::int64_t{(sooner(other.which, winner.which) || ...)};
       winner.which ^= (winner.which ^ other.which) & static_cast<std::uint32_t>(lost);
+      winner.value = (std::min)(winner.value, other.value);
     }
   }
   /// @brief Adds to a number. @param m which one @param change what is added

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,37 +38,46 @@ template <index_type Index, class Weight>
   if (count <= packs.size()) return count == packs.size();
   if (count > packs.members.size()) return false;
   auto const moves = count - packs.size();
-  using candidate = std::pair<std::int64_t, Index>;
-  std::vector<candidate> movable;  // every member but the heaviest of its pack, which always stays
-  movable.reserve(packs.members.size() - packs.size());
-  auto const heaviest = [&](std::span<Index const> pack) {
-    std::size_t keep = 0;
-    for (std::size_t j = 1; j < pack.size(); ++j)
-      if (candidate{weight(pack[j]), pack[j]} > candidate{weight(pack[keep]), pack[keep]}) keep = j;
-    return keep;
+  using candidate = std::tuple<std::int64_t, Index, std::size_t>;  // weight, member, its place in `packs.members`
+  std::vector<candidate> lightest;                                 // of all members but the heaviest of each pack, which always stays
+  bool full = false;                                               // whether `lightest[moves - 1]` is the heaviest of those to move so far
+  auto const keep_lightest = [&] {
+    auto* const first = lightest.data();  // pointers: programs compile one sort for all vectors
+    std::nth_element(first, first + moves - 1, first + lightest.size());
+    lightest.resize(moves);
+    full = true;
   };
+  std::size_t at = 0;
   for (auto const pack : packs) {
-    auto const keep = heaviest(pack);
-    for (std::size_t j = 0; j < pack.size(); ++j)
-      if (j != keep) movable.emplace_back(weight(pack[j]), pack[j]);
+    candidate heaviest{weight(pack[0]), pack[0], at++};
+    for (auto const i : pack.subspan(1)) {
+      candidate other{weight(i), i, at++};
+      if (other > heaviest) std::swap(other, heaviest);
+      if (!full || other < lightest[moves - 1]) lightest.push_back(other);
+    }
+    if (lightest.size() >= 2 * moves + 1000) keep_lightest();
   }
-  auto* const first = movable.data();  // pointers: programs compile one sort for all vectors
-  auto* const last = first + moves;
-  std::nth_element(first, last - 1, first + movable.size());
-  std::sort(first, last);
-  auto const heaviest_moved = *(last - 1);
+  keep_lightest();
+  std::vector<std::size_t> moved;
+  for (auto const& c : lightest) moved.push_back(std::get<2>(c));
+  std::sort(moved.data(), moved.data() + moves);
+  std::sort(lightest.data(), lightest.data() + moves);
 
   groups<Index> raised;
   raised.offsets.reserve(count + 1);
   raised.members.reserve(packs.members.size());
-  for (auto const pack : packs) {
-    auto const keep = heaviest(pack);
-    for (std::size_t j = 0; j < pack.size(); ++j)
-      if (j == keep || candidate{weight(pack[j]), pack[j]} > heaviest_moved) raised.members.push_back(pack[j]);
+  auto next = moved.begin();
+  auto const first = packs.members.begin();
+  auto from = first;
+  for (auto const end : std::span(packs.offsets).subspan(1)) {
+    for (; next != moved.end() && *next < end; from = first + static_cast<std::ptrdiff_t>(*next++) + 1)
+      raised.members.insert(raised.members.end(), from, first + static_cast<std::ptrdiff_t>(*next));
+    raised.members.insert(raised.members.end(), from, first + static_cast<std::ptrdiff_t>(end));
+    from = first + static_cast<std::ptrdiff_t>(end);
     raised.offsets.push_back(raised.members.size());
   }
-  for (auto const* it = first; it != last; ++it) {
-    raised.members.push_back(it->second);
+  for (auto const& c : lightest) {
+    raised.members.push_back(std::get<1>(c));
     raised.offsets.push_back(raised.members.size());
   }
   packs = std::move(raised);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -42,11 +43,17 @@ void search_exchanges(std::size_t sets, refinement const& how, std::int64_t enou
       if (best < now) y = it;
     }
     if (y == x) return;
-    std::uint32_t const changed[] = {*x, *y};
-    perform(changed[0]);
-    by_load.erase((std::max)(x, y));
-    by_load.erase((std::min)(x, y));
-    for (auto const s : changed) by_load.insert(std::lower_bound(by_load.begin(), by_load.end(), s, before), s);
+    auto low = *y, high = *x;
+    perform(high);
+    if (before(high, low)) std::swap(low, high);
+    auto const settle = [&](auto at, auto end, std::uint32_t s) {  // in order before `end`, where `at` is free
+      if (auto const to = std::lower_bound(by_load.begin(), at, s, before); to != at)
+        *(std::move_backward(to, at, at + 1) - 1) = s;
+      else
+        *std::move(at + 1, std::lower_bound(at + 1, end, s, before), at) = s;
+    };
+    settle(y, x, low);
+    settle(x, x + 1, high);
   }
 }
 

@@ -68,11 +68,6 @@ template <index_type Index>
   return compare_products(b.slowest.value, 100 * static_cast<std::int64_t>(b.ranks), b.cost, 100 + percent) <= 0;
 }
 
-/// The token-mean lengths of steps of these samples.
-[[nodiscard]] inline token_means<std::vector<std::int64_t>> token_means_of(weighed_samples const& items) {
-  return {items.tokens, items.size(), static_cast<std::uint64_t>(items.all_tokens), static_cast<std::uint64_t>(items.all_squares)};
-}
-
 /// Compares plans and keeps the best. All decisions are made in integers.
 template <index_type Index>
 class plan_choice {
@@ -247,12 +242,14 @@ class stream_trials {
  private:
   [[nodiscard]] batching<Index> stream(std::size_t k, std::int64_t most_waiting = any_time) {
     if (!drawn_) drawn_.emplace(items_, o_);
-    auto plan = streamer<Index>(items_, *drawn_, o_, ways_[k]).run(most_waiting);
+    streamer<Index> made(items_, *drawn_, o_, ways_[k]);
+    auto plan = made.run(most_waiting);
+    streamed_ = made.deviation();
     plan.method = method_of(ways_[k], items_, o_);
     return plan;
   }
   void offer(std::size_t k, batching<Index> plan) {
-    deviation_ = (std::max)(deviation_, choice_.deviation(plan));
+    deviation_ = (std::max)(deviation_, streamed_);
     auto const busy = choice_.busy_share();
     choice_.offer(std::move(plan));
     if (choice_.busy_share() > busy) best_ = k;
@@ -263,8 +260,8 @@ class stream_trials {
   batching_options const& o_;
   search_watch& watch_;
   plan_choice<Index> choice_;
-  std::optional<stream_draw<Index>> drawn_;  ///< for all ways
-  std::uint64_t deviation_ = 0;
+  std::optional<stream_draw<Index>> drawn_;     ///< for all ways
+  std::uint64_t deviation_ = 0, streamed_ = 0;  ///< the largest; that of the last plan
   std::size_t best_ = 0;
 };
 

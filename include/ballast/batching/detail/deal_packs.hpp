@@ -51,8 +51,8 @@ bool split_to_multiple(groups<Index>& packs, std::size_t unit, weighed_samples c
   auto const tokens = [&](Index i) { return items.tokens[i]; };
   groups<Index> last;
   auto const first = given - (std::min)(given, 4 * places);
-  for (auto p = first; p < given; ++p) last.push_back(packs[p]);
-  if (!raise_pack_count(last, last.size() + missing, tokens)) return raise_pack_count(packs, given + missing, tokens);
+  for (auto p = first; first != 0 && p < given; ++p) last.push_back(packs[p]);
+  if (first == 0 || !raise_pack_count(last, last.size() + missing, tokens)) return raise_pack_count(packs, given + missing, tokens);
   packs.offsets.resize(first + 1);
   packs.members.resize(static_cast<std::size_t>(packs.offsets.back()));
   for (auto const pack : last) packs.push_back(pack);

@@ -37,12 +37,15 @@ template <index_type Index>
   weighed_samples out;
   out.tokens.resize(chosen.size());
   out.cost.resize(chosen.size());
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    auto const t = out.tokens[k] = items.tokens[chosen[k]], c = out.cost[k] = items.cost[chosen[k]];
+  for (std::size_t k = 0; k < chosen.size(); ++k) out.tokens[k] = items.tokens[chosen[k]];  // each list by itself: more reads at a time
+  for (std::size_t k = 0; k < chosen.size(); ++k) out.cost[k] = items.cost[chosen[k]];
+  for (auto const t : out.tokens) {
     out.all_tokens += t;
-    out.all_cost += c;
     out.all_squares += t * t;
     out.longest = (std::max)(out.longest, t);
+  }
+  for (auto const c : out.cost) {
+    out.all_cost += c;
     out.most_expensive = (std::max)(out.most_expensive, c);
   }
   return out;

@@ -56,7 +56,7 @@ class step_dealer {
       keys_[i] = (most_tokens - static_cast<std::uint64_t>(t)) << 32 | i;
     }
     auto const top = most_tokens - static_cast<std::uint64_t>(longest_);
-    if (n <= 512)
+    if (n <= 128)
       std::sort(keys_.begin(), keys_.end());
     else
       sort_by_digits(keys_, sorted_, static_cast<std::uint64_t>(longest_), [&](std::uint64_t key) { return (key >> 32) - top; });
@@ -64,16 +64,22 @@ class step_dealer {
     deal_.size.resize(n);
     deal_.cost.resize(n);
     deal_.order.resize(n);
-    squares_ = all_tokens_ = most_expensive_ = 0;
+    // One loop for each list that is read at random, so that more of its reads are under way at a time.
+    for (std::size_t k = 0; k < n; ++k) id_[k] = samples[static_cast<std::uint32_t>(keys_[k])];
+    for (std::size_t k = 0; k < n; ++k) deal_.cost[k] = items_.cost[id_[k]];
+    std::int64_t squares = 0, all_tokens = 0, most_expensive = 0;
+    cost_falls_ = true;
     for (std::size_t k = 0; k < n; ++k) {
-      auto const i = id_[k] = samples[static_cast<std::uint32_t>(keys_[k])];
-      auto const t = deal_.size[k] = static_cast<std::int64_t>(most_tokens - (keys_[k] >> 32));
-      deal_.cost[k] = items_.cost[i];
-      deal_.order[k] = {items_.cost[i], static_cast<Index>(k)};
-      all_tokens_ += t;
-      squares_ += t * t;
-      most_expensive_ = (std::max)(most_expensive_, items_.cost[i]);
+      auto const t = deal_.size[k] = static_cast<std::int64_t>(most_tokens - (keys_[k] >> 32)), cost = deal_.cost[k];
+      deal_.order[k] = {cost, static_cast<Index>(k)};
+      if (k != 0 && cost > deal_.cost[k - 1]) cost_falls_ = false;
+      all_tokens += t;
+      squares += t * t;
+      most_expensive = (std::max)(most_expensive, cost);
     }
+    squares_ = squares;
+    all_tokens_ = all_tokens;
+    most_expensive_ = most_expensive;
     base_ = {};
   }
   /// As the call above, but gives up, before it improves anything, if the best deal leaves some samples without room. Returns whether all
@@ -108,25 +114,25 @@ class step_dealer {
 
   /// Tries the rules in turn until one is within `enough` per mille of the step's lower bound, and keeps the best deal.
   void deal_by_best(std::span<deal_rule const> rules, std::int64_t enough) {
+    auto const swap_with_best = [&] {
+      deal_.set_of.swap(best_rank_);
+      deal_.load.swap(best_load_);
+      deal_.room.swap(best_room_);
+      deal_.count.swap(best_count_);
+    };
     bool first = true;
     for (auto rule : rules) {
       deal_by(rule);
       measure();
       if (first || compare_products(slowest_, best_total_, best_slowest_, total_) < 0) {
-        best_rank_ = deal_.set_of;
-        best_load_ = deal_.load;
-        best_room_ = deal_.room;
-        best_count_ = deal_.count;
+        swap_with_best();
         best_slowest_ = slowest_;
         best_total_ = total_;
       }
       first = false;
       if (best_slowest_ <= near_bound(best_total_, enough)) break;
     }
-    deal_.set_of.swap(best_rank_);
-    deal_.load.swap(best_load_);
-    deal_.room.swap(best_room_);
-    deal_.count.swap(best_count_);
+    swap_with_best();
   }
 
   void deal_by(deal_rule rule) {
@@ -144,38 +150,24 @@ class step_dealer {
     auto const beyond = room_in_rank_ - token_target;
     auto const on_put = [&](std::size_t i, std::size_t r) { square_[r] += deal_.size[i] * deal_.size[i]; };
     // A rank is better if more of its share of squares is open per open token. Two such ratios that differ do so by at least the inverse of
-    // a product of open tokens: in that unit, whole numbers tell them apart.
-    auto const unit = token_target < (std::int64_t{1} << 30) ? token_target * token_target : least_of<>::none;
-    auto const most = (least_of<>::none / 2 - 1) / unit;
-    if (square_target <= most && longest_ <= most / room_in_rank_)
-      return deal_.deal_to_least(
-          order,
-          [&](std::size_t r) {
-            auto const open = deal_.room[r] - beyond;
-            return open > 0 ? (square_[r] - square_target) * unit / open : least_of<>::none / 2 - open;
-          },
-          on_put);
-    // Cross products mostly fit in 63 bits.
-    auto const match = [&](auto const& more) {
-      deal_.deal_in_order(
-          order,
-          [&](std::size_t a, std::size_t b) {
-            auto const open_a = deal_.room[a] - beyond, open_b = deal_.room[b] - beyond;
-            if (open_a <= 0 || open_b <= 0) return open_a > open_b;
-            return more(square_target - square_[a], open_b, square_target - square_[b], open_a);
-          },
-          on_put);
+    // a product of open tokens: in that unit, whole numbers tell them apart. In a larger one, equal numbers are compared by the products.
+    auto const most_square = longest_ <= squares_ / room_in_rank_ ? longest_ * room_in_rank_ : squares_;
+    auto const fine = token_target < (std::int64_t{1} << 30) ? token_target * token_target : least_of<>::none;
+    auto const unit = (std::min)(fine, (least_of<>::none / 2 - 1) / (std::max)(square_target, most_square));
+    auto const open = [&](std::size_t r) { return deal_.room[r] - beyond; };
+    auto const number = [&](std::size_t r) {
+      return open(r) > 0 ? (square_[r] - square_target) * unit / open(r) : least_of<>::none / 2 - open(r);
     };
-    if (squares_ <= (std::int64_t{1} << 62) / room_in_rank_)
-      match([](auto a, auto b, auto c, auto d) { return a * b > c * d; });
-    else
-      match([](auto a, auto b, auto c, auto d) { return compare_products(a, b, c, d) > 0; });
+    if (unit == fine) return deal_.deal_to_least(order, number, on_put);
+    deal_.deal_to_least(order, number, on_put, [&](std::size_t a, std::size_t b) {
+      return open(a) > 0 && compare_products(square_target - square_[a], open(b), square_target - square_[b], open(a)) > 0;
+    });
   }
 
   void balance_and_pack() {
     measure();
-    if (!std::is_sorted(deal_.order.begin(), deal_.order.end()))
-      std::sort(deal_.order.begin(), deal_.order.end());  // the longest sample need not be the most expensive
+    if (!std::exchange(cost_falls_, true))  // the longest sample need not be the most expensive
+      std::sort(deal_.order.begin(), deal_.order.end());
     refine(deal_, near_bound(total_, 1));
     exchange_pairs(deal_, near_bound(total_, 1), exchanges_);
     measure();
@@ -208,11 +200,13 @@ class step_dealer {
       if (room_[p] >= tokens && (found == ranks_ * each_ || room_[p] < room_[found])) found = p;
     return found;
   }
-  /// Turns the rank of each sample into its place.
+  /// Turns the rank of each sample into its place, which is the same where a rank has one.
   void fit_into_ranks() {
     auto& place_of = deal_.set_of;
     misfits_.clear();
+    if (each_ == 1) room_ = deal_.room;
     for (std::size_t k = 0; k < id_.size(); ++k) {
+      if (each_ == 1 && place_of[k] != nowhere) continue;
       auto const p = place_of[k] == nowhere ? ranks_ * each_ : fullest(place_of[k], deal_.size[k]);
       if (p == ranks_ * each_) {
         misfits_.push_back(static_cast<std::uint32_t>(k));
@@ -291,6 +285,7 @@ class step_dealer {
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;
   std::vector<std::uint64_t> best_count_;
   std::vector<std::size_t> begin_, next_;
+  bool cost_falls_ = true;  ///< whether `deal_.order` is sorted by cost
   std::int64_t squares_ = 0, all_tokens_ = 0, longest_ = 0, most_expensive_ = 0;
   std::int64_t slowest_ = 0, total_ = 0, best_slowest_ = 0, best_total_ = 0;
 };

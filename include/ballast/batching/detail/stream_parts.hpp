@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -77,8 +78,8 @@ class outlier_pool {
     std::iota(order.begin(), order.end(), Index{0});
     if (!limits.pools) return;
     std::vector<keyed_item<Index>> scratch;
-    auto outliers = order;
-    std::erase_if(outliers, [&](Index i) { return !limits.is_outlier(i); });
+    std::vector<Index> outliers;
+    std::ranges::copy_if(order, std::back_inserter(outliers), [&](Index i) { return limits.is_outlier(i); });
     auto const sort_by = [&](auto const& key) {  // largest first; of equal keys, the order stays
       pool_.clear();
       for (auto const i : outliers) pool_.push_back({key(i), static_cast<Index>(pool_.size())});
@@ -87,8 +88,13 @@ class outlier_pool {
       for (std::size_t k = 0; k < outliers.size(); ++k) outliers[k] = pool_[k].item;
     };
     sort_by([&](Index i) { return -static_cast<std::int64_t>(name[i]); });
-    sort_by([&](Index i) { return items.cost[i]; });
-    sort_by([&](Index i) { return filled(i); });
+    auto const by_filled = [&] { sort_by([&](Index i) { return filled(i); }); };
+    by_filled();
+    auto const rises = [&](auto const& a, auto const& b) { return a.key == b.key && items.cost[a.item] < items.cost[b.item]; };
+    if (std::ranges::adjacent_find(pool_, rises) != pool_.end()) {  // seldom: of ranks that cost the same, the most expensive sample first
+      sort_by([&](Index i) { return items.cost[i]; });
+      by_filled();
+    }
     auto const steps = static_cast<std::size_t>(divide_up(items.all_tokens, limits.target));
     pool_.resize((std::min)(pool_.size(), steps * limits.ranks * static_cast<std::size_t>(o.micro_batches)));
     next_.resize(pool_.size() + 1);

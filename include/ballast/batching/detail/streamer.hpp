@@ -6,6 +6,8 @@
 #include <ballast/batching/detail/stream_parts.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/batching/step_randomness.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/sort.hpp>
@@ -20,6 +22,11 @@
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
+
+/// The token-mean lengths of steps of these samples.
+[[nodiscard]] inline token_means<std::vector<std::int64_t>> token_means_of(weighed_samples const& items) {
+  return {items.tokens, items.size(), static_cast<std::uint64_t>(items.all_tokens), static_cast<std::uint64_t>(items.all_squares)};
+}
 
 /// Puts the steps of an epoch, given most expensive first, into a mixed order; an incomplete last step stays last.
 template <index_type Index>
@@ -61,9 +68,13 @@ void spread_steps(batching<Index>& plan, std::vector<pack_sum> const& sums, batc
 template <index_type Index>
 struct stream_draw {
   stream_draw(weighed_samples const& given, batching_options const& o)
-      : name(random_permutation<Index>(given.size(), epoch_seed(o))), items(some_of<Index>(given, name)) {}
-  std::vector<Index> name;  ///< the number of each sample among those given
+      : name(random_permutation<Index>(given.size(), epoch_seed(o))),
+        items(some_of<Index>(given, name)),
+        dealer(items, o.ranks, o.micro_batches, o.capacity) {}
+  stream_draw(stream_draw const&) = delete;  // the dealer refers to the samples
+  std::vector<Index> name;                   ///< the number of each sample among those given
   weighed_samples items;
+  step_dealer<Index> dealer;  ///< of these samples; what it keeps between steps serves all ways to stream
 };
 
 /// Makes steps from a random order of the samples: draws the samples of a step, distributes them over ranks and writes the step, then the
@@ -71,14 +82,14 @@ struct stream_draw {
 template <index_type Index>
 class streamer {
  public:
-  streamer(weighed_samples const& given, stream_draw<Index> const& drawn, batching_options const& o, stream_options const& s)
+  streamer(weighed_samples const& given, stream_draw<Index>& drawn, batching_options const& o, stream_options const& s)
       : given_(given),
         name_(drawn.name),
         items_(drawn.items),
         o_(o),
         s_(s),
         limits_(items_, o, s),
-        dealer_(items_, o.ranks, o.micro_batches, o.capacity),
+        dealer_(drawn.dealer),
         order_(given.size()),
         pool_(items_, o, limits_, name_, order_),
         placer_(items_, o, s, limits_, name_),
@@ -113,8 +124,10 @@ class streamer {
       return pack_sums(out_.packs, [&](Index i) { return placer_.charge(i, of.cost[i]); }, o_.cost_per_micro_batch);
     };
     auto sums = sum_up(items_);  // before they are named, as members are neighbours in memory
+    deviation_ = token_means_of(items_).variance(out_, 1);
     name_samples();
     if (fill_places(out_, given_, o_, mixing::allowed)) {
+      deviation_ = token_means_of(given_).variance(out_, 1);
       sums = sum_up(given_);
       if (!limits_.pools) measure_delay();
     }
@@ -122,6 +135,8 @@ class streamer {
     if (limits_.pools && out_.steps() != 0) spread_steps(out_, sums, o_);
     return std::move(out_);
   }
+
+  [[nodiscard]] std::uint64_t deviation() const noexcept { return deviation_; }  ///< variance of the token-mean length over the steps
 
  private:
   void take(Index i) {
@@ -206,16 +221,18 @@ class streamer {
     }
     for (std::size_t r = 0; r < limits_.ranks; ++r)
       for (std::size_t m = 0; m < o_.micro_batches; ++m) {
-        pack_.clear();
-        for (std::size_t j = 0; j < shares_.size(); ++j)
-          if (placer_.micro_batch(j) == m && placer_.first_rank(j) <= r && r < placer_.first_rank(j) + placer_.degree(shares_[j]))
-            pack_.push_back(shares_[j]);
-        for (auto i : dealer_.place(r, m)) {
-          note(i);
-          pack_.push_back(i);
+        auto pack = dealer_.place(r, m);
+        for (auto i : pack) note(i);
+        if (!shares_.empty()) {
+          pack_.clear();
+          for (std::size_t j = 0; j < shares_.size(); ++j)
+            if (placer_.micro_batch(j) == m && placer_.first_rank(j) <= r && r < placer_.first_rank(j) + placer_.degree(shares_[j]))
+              pack_.push_back(shares_[j]);
+          pack_.insert(pack_.end(), pack.begin(), pack.end());
+          pack = pack_;
         }
-        out_.table.push_back(pack_.empty() ? out_.none : static_cast<Index>(out_.packs.size()));
-        if (!pack_.empty()) out_.packs.push_back(pack_);
+        out_.table.push_back(pack.empty() ? out_.none : static_cast<Index>(out_.packs.size()));
+        if (!pack.empty()) out_.packs.push_back(pack);
       }
     for (auto i : dealer_.left())
       if (placed_[i] == 0) carry_.push_back(i);  // repeated samples need not be placed
@@ -262,7 +279,7 @@ class streamer {
   batching_options const& o_;
   stream_options const& s_;
   stream_limits limits_;
-  step_dealer<Index> dealer_;
+  step_dealer<Index>& dealer_;
   std::vector<Index> order_;  ///< the order in which samples are drawn: all but outliers; `next_` is the first that was not drawn yet
   outlier_pool<Index> pool_;
   share_placer<Index> placer_;
@@ -274,7 +291,7 @@ class streamer {
   std::size_t fresh_ = 0;                ///< number of samples that are not repeated; they come first in `samples_`
   std::int64_t tokens_ = 0;              ///< tokens of the current step
   std::int64_t left_tokens_ = 0;         ///< tokens of samples that are in no step yet
-  std::uint64_t step_ = 0;
+  std::uint64_t step_ = 0, deviation_ = 0;
   std::vector<Index> pack_;
   std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for; empty if outliers are gathered
   std::vector<std::uint32_t> placed_;  ///< for each sample: number of its places
@@ -283,7 +300,7 @@ class streamer {
 /// The plan of one way to stream samples.
 template <index_type Index>
 [[nodiscard]] batching<Index> stream(weighed_samples const& items, batching_options const& o, stream_options const& s) {
-  stream_draw<Index> const drawn(items, o);
+  stream_draw<Index> drawn(items, o);
   return streamer<Index>(items, drawn, o, s).run();
 }
 
