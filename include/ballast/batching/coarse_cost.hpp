@@ -20,8 +20,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief A `chain_cost` in a larger unit. A cost is rounded up once, after it was added up: coefficients stay exact, however large the
-/// unit.
+/// @brief A `chain_cost` in a larger unit. A cost is rounded up once, after it was added up: coefficients stay exact in any unit.
 struct coarse_cost {
   chain_cost fine{};       ///< in the small unit, coefficients not negative
   std::int64_t units = 1;  ///< small units in a large one, at least 1

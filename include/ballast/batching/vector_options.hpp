@@ -33,11 +33,9 @@ struct vector_batching_options {
   /// Number of steps whose packs are balanced together, after all packs were put in a random order; 0 = all steps. Wider windows balance
   /// better, but their steps are less random.
   std::uint64_t window = 16;
-  /// Weight of a unit of each measure, for example its time; 0 = the measure is not balanced. Empty: the totals of all measures have equal
-  /// weight.
+  /// Weight of a unit of each measure, such as its time; 0 = the measure is not balanced. Empty: the totals of all measures weigh the same.
   std::vector<std::int64_t> weights{};
-  /// A measure that is 0 for some samples (text without images, for example). Samples with 0 of it never share a pack or a step with other
-  /// samples.
+  /// A measure that is 0 for some samples, such as text without images. Samples with 0 of it never share a pack or a step with others.
   std::optional<std::size_t> separate{};
   /// Whether samples change places between the ranks of a step until the ranks have nearly the same of each measure that is balanced, and
   /// of the cost, whose slowest rank then takes at most 1 % more than the mean, or as much as before. Not if packs are repeated.
@@ -47,15 +45,13 @@ struct vector_batching_options {
 /// @brief The default cost of a sample: the sum of its measures times `vector_batching_options::weights`.
 struct weighted_sum {};
 
-/// @brief The cost of a sample with several measures: `weighted_sum`, or a pure callable that maps the span of a sample's measures to an
-/// integer.
+/// @brief The cost of a sample with several measures: `weighted_sum`, or a pure callable from the span of its measures to an integer.
 template <class C>
 concept row_cost =
     std::same_as<C, weighted_sum> || (std::copy_constructible<C> && std::regular_invocable<C const&, std::span<std::int64_t const>> &&
                                       integer<std::invoke_result_t<C const&, std::span<std::int64_t const>>>);
 
-/// @brief A plan of steps for samples of several measures, with the balance of each measure. `tokens` sums the last measure; `critical` is
-/// 0.
+/// @brief A plan of steps for samples of several measures, with the balance of each. `tokens` sums the last measure; `critical` is 0.
 ///
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>

@@ -44,8 +44,7 @@ namespace detail {
 [[nodiscard]] inline std::int64_t most_cost(std::size_t n, batching_options const& o) {
   auto const most = (std::numeric_limits<std::int64_t>::max)() / static_cast<std::int64_t>(4 * o.stages);
   if (n == 0) return most;
-  // Only the last step has empty places, so the places, and the ranks of all steps, exceed the number of samples by those of one step at
-  // most.
+  // Only the last step has empty places, so places, and ranks of all steps, exceed the number of samples by those of one step at most.
   auto const turns = static_cast<std::int64_t>(n + o.ranks);
   auto const count = static_cast<std::int64_t>(o.left_over == left_over::repeat ? n + o.ranks * o.micro_batches : n);
   require(o.cost_per_micro_batch <= most / 2 / count && o.cost_per_step <= most / 2 / turns, [&] {

@@ -206,8 +206,7 @@ class batching_checker {
     auto const gap = gap_of(s, false);
     return o_.equal_micro_batches && gap.fewest == gap.most && samples_of(s) < (gap.most + 1) * plan_.ranks;
   }
-  /// The largest number of packs that the samples of a step could make on their own: samples with one key, and samples shared in one pack,
-  /// stay together.
+  /// The most packs that the samples of a step could make on their own: samples with one key, or shared in one pack, stay together.
   [[nodiscard]] std::uint64_t samples_of(std::size_t s) const {
     std::uint64_t sum = 0;
     for (auto p : plan_.step(s)) {

@@ -85,8 +85,7 @@ class plan_choice {
     if (fills(plan, floor_of(best)) && !fills(best, floor_of(best)) && (full_.table.empty() || faster(plan, full_)))
       full_ = std::move(plan);
   }
-  /// Whether a plan may turn out to be the faster one, or be full enough where the best is not, if ranks are balanced up to its lower
-  /// bound.
+  /// Whether a plan may be the faster one, or be full enough where the best is not, if ranks are balanced up to its lower bound.
   [[nodiscard]] bool may_keep(batching<Index> const& plan) const {
     auto const& best = plan_;
     return best.table.empty() || compare_products(plan.slowest.lower_bound, work(best), best.slowest.value, work(plan)) < 0 ||
@@ -179,8 +178,7 @@ class plan_choice {
   batching<Index> plan_, full_;
 };
 
-/// The options of `stream_steps` to try, in order, chosen by the critical ratios of the samples. All let ranks share the samples that are
-/// longer than the capacity.
+/// The options of `stream_steps` to try, in order, by the critical ratios. All let ranks share samples that are longer than the capacity.
 template <class = when_called>
 [[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
                                                                 batching_options const& o) {

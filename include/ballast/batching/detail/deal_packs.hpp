@@ -41,8 +41,7 @@ void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& 
 }
 
 /// Raises the number of packs to a multiple of `unit`, if there are enough samples; returns whether it is one now. The last packs give up
-/// samples, if they can: a few steps of packs are enough, and a search for the shortest samples of all packs would take longer than all
-/// other work.
+/// samples, if they can: a few steps of packs are enough.
 template <index_type Index>
 bool split_to_multiple(groups<Index>& packs, std::size_t unit, weighed_samples const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = packs.size();

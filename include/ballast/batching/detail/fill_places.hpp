@@ -20,8 +20,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Moves packs of later incomplete steps into empty slots of earlier incomplete steps, until one is left, or only steps with shared
-/// samples are.
+/// Moves packs of later incomplete steps into empty slots of earlier ones, until one is left, or only steps with shared samples are.
 template <index_type Index>
 void put_together(step_places<Index>& at, std::vector<std::size_t>& lacking) {
   std::size_t from = lacking.size(), next = 0;

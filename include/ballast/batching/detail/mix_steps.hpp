@@ -85,8 +85,7 @@ template <index_type Index>
   return true;
 }
 
-/// Deals the samples of a step that lacks samples, and of the step before or after it, to both steps again. Afterwards `s` is the step
-/// that lacks samples.
+/// Deals the samples of a step that lacks samples, and of a neighbour of it, to both steps again. Afterwards `s` lacks samples.
 template <index_type Index>
 [[nodiscard]] bool deal_with_neighbour(step_places<Index>& at, std::size_t& s) {
   if (at.plan.steps() < 2 || at.width != 1) return false;

@@ -148,8 +148,7 @@ bool separate(step_places<Index>& at, std::size_t s) {
 }
 
 /// Splits packs of a step until no slot is empty (or no rank, if that is enough), or nothing can be split. A pack of the same rank gives
-/// half of its samples; for a rank without a pack, a pack of the most loaded rank gives half; otherwise the cheapest sample of all is
-/// given.
+/// half of its samples; for a rank without a pack, a pack of the most loaded rank gives half; otherwise the cheapest sample is given.
 template <index_type Index>
 void split_inside(step_places<Index>& at, std::size_t s, bool ranks_only) {
   if (!ranks_only && at.width == 1 && at.level == 0 && !at.has_shared(s) && separate(at, s)) return;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -34,11 +35,11 @@ template <index_type Index>
 /// Some of the samples, in the given order.
 template <index_type Index>
 [[nodiscard]] weighed_samples some_of(weighed_samples const& items, std::span<Index const> chosen) {
-  weighed_samples out;
-  out.tokens.resize(chosen.size());
-  out.cost.resize(chosen.size());
-  for (std::size_t k = 0; k < chosen.size(); ++k) out.tokens[k] = items.tokens[chosen[k]];  // each list by itself: more reads at a time
-  for (std::size_t k = 0; k < chosen.size(); ++k) out.cost[k] = items.cost[chosen[k]];
+  auto const of = [&](std::vector<std::int64_t> const& list) {  // one list after the other: more of their reads are under way at a time
+    auto const some = chosen | std::views::transform([&](Index i) -> std::int64_t const& { return list[i]; });
+    return std::vector<std::int64_t>(some.begin(), some.end());
+  };
+  weighed_samples out{.tokens = of(items.tokens), .cost = of(items.cost)};
   for (auto const t : out.tokens) {
     out.all_tokens += t;
     out.all_squares += t * t;
@@ -84,8 +85,7 @@ class repeat_budget {
   std::int64_t squares_, cost_;
 };
 
-/// `critical_ratios::square <= 1` and `critical_ratios::cost <= thousandths / 1000`, decided in integers. `room` is the capacity of a rank
-/// in a step.
+/// `critical_ratios::square <= 1` and `critical_ratios::cost <= thousandths / 1000`, in integers. `room` is that of a rank in a step.
 [[nodiscard]] inline bool squares_fit(weighed_samples const& items, std::int64_t room) noexcept {
   return compare_products(items.longest * items.longest, items.all_tokens, room, items.all_squares) <= 0;
 }

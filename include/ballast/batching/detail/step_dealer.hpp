@@ -82,16 +82,14 @@ class step_dealer {
     most_expensive_ = most_expensive;
     base_ = {};
   }
-  /// As the call above, but gives up, before it improves anything, if the best deal leaves some samples without room. Returns whether all
-  /// samples have a place.
+  /// As the call above, but gives up before improving if the best deal leaves samples without room. Returns whether all have a place.
   [[nodiscard]] bool deal_all(std::span<deal_rule const> rules) {
     deal_by_best(rules, 1);
     if (std::ranges::find(deal_.set_of, nowhere) != deal_.set_of.end()) return false;
     balance_and_pack();
     return left_.empty();
   }
-  /// Exchanges samples of a given distribution: `rank_of` is the rank of each sample, in the order in which they were gathered. Returns
-  /// whether all samples have a place.
+  /// Exchanges samples of a given distribution: `rank_of` is the rank of each, as they were gathered. Returns whether all have a place.
   [[nodiscard]] bool improve(std::span<std::uint32_t const> rank_of) {
     deal_.start();
     for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[static_cast<std::uint32_t>(keys_[k])]);

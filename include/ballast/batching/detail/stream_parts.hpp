@@ -70,8 +70,7 @@ class stream_limits {
 template <index_type Index>
 class outlier_pool {
  public:
-  /// Takes the outliers; if there are more than places, only the most expensive. `order` gets the other samples in ascending order. `name`
-  /// orders equal ones.
+  /// Takes the outliers; if there are more than places, only the most expensive. `order` gets the rest. `name` orders equal ones.
   outlier_pool(weighed_samples const& items, batching_options const& o, stream_limits const& limits, std::span<Index const> name,
                std::vector<Index>& order)
       : items_(items), limits_(limits) {
@@ -192,8 +191,7 @@ class share_placer {
   }
 
   /// Places each sample, most expensive first, on the aligned ranks with room for it whose largest load is smallest: in their first
-  /// micro-batch or, if a sample of the plan is longer than the capacity, in the first with room. Samples without room are moved to
-  /// `carry`.
+  /// micro-batch or, if a sample of the plan is longer than the capacity, in the first with room. Others are moved to `carry`.
   void place(std::vector<Index>& samples, std::vector<Index>& carry) {
     base_.clear();
     first_place_.clear();

@@ -188,8 +188,7 @@ class streamer {
   }
 
   void deal() {
-    // If squares fit, rate matching balances every linear + quadratic cost at once; otherwise longest first comes nearest to the lower
-    // bound.
+    // If squares fit, rate matching balances every linear + quadratic cost at once; otherwise longest first comes nearest to the bound.
     static constexpr std::array near{deal_rule::rate_mean, deal_rule::longest_first};
     static constexpr std::array far{deal_rule::longest_first, deal_rule::rate_cap};
     auto const rules = squares_fit(items_, limits_.rank_room) ? std::span<deal_rule const>(near) : std::span<deal_rule const>(far);
