@@ -40,6 +40,25 @@ TEST_CASE("least_of: the smallest number, of equal ones the first, after every c
   CHECK(all_gone.empty());
 }
 
+TEST_CASE("least_of: of equal numbers the one that a second comparison prefers, else the first") {
+  ballast::splitmix64 generator(9);
+  for (std::size_t count = 1; count < 20; ++count) {
+    least_of<> tree(count);
+    std::vector<std::pair<std::int64_t, std::uint64_t>> numbers(count);
+    auto const sooner = [&](std::size_t a, std::size_t b) { return numbers[a].second < numbers[b].second; };
+    for (std::size_t change = 0; change < 200 + count; ++change) {  // first each number once
+      auto const m = change < count ? change : static_cast<std::size_t>(generator() % count);
+      auto const value = static_cast<std::int64_t>(generator() % 4);
+      numbers[m] = {value == 3 ? tree.none : value - 1, generator() % 3};
+      tree.set(m, numbers[m].first, sooner);
+      auto const least = std::min_element(numbers.begin(), numbers.end());
+      if (change + 1 < count) continue;
+      REQUIRE(tree.empty() == (least->first == tree.none));
+      REQUIRE((tree.empty() || std::cmp_equal(tree.first(), least - numbers.begin())));
+    }
+  }
+}
+
 TEST_CASE("least_word: as least_of, for numbers below its limit") {
   ballast::splitmix64 generator(8);
   for (std::size_t count = 1; count < 20; ++count) {
