@@ -25,7 +25,6 @@ class refiner {
  public:
   refiner(dealt_sets<Index>& d, refinement const& r, std::int64_t lower_bound) : d_(d) {
     auto const k = d.load.size();
-    if (*std::ranges::max_element(d.load) <= lower_bound) return;
     auto& sets = d_.sorted_sets;
     if (sets.size() < k) sets.resize(k);
     for (std::size_t s = 0; s < k; ++s) sets[s].clear();
@@ -145,8 +144,7 @@ void refine(R const& items, balance_options const& options, Cost const& cost, Si
 
 /// @brief As above, for sets that a caller has dealt items to.
 /// @tparam Index  type of the item numbers
-/// @param sets    the sets, with all items in `order`, sorted by cost; if a load is above `enough`, `sorted_sets` lists the items of each
-/// set afterwards
+/// @param sets    the sets, with all items in `order`, sorted by cost; afterwards `sorted_sets` lists the items of each set
 /// @param enough  the refinement ends when the largest load is at most this
 /// @param how     rounds and partners
 /// @post the largest load has not grown

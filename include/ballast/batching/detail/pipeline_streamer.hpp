@@ -195,8 +195,7 @@ class pipeline_streamer {
     for (std::size_t k = 0; k < micro_.size(); ++k) put(first + replica_[k], samples_in(micro_[k]));
   }
 
-  /// Deals the samples to micro-batches of equal cost, `each` to a replica. Returns whether the slowest replica takes at most `limit`;
-  /// otherwise nothing has changed.
+  /// Deals the samples to micro-batches of equal cost, `each` to a replica, unless the slowest replica would take more than `limit`.
   [[nodiscard]] bool deal_alike(std::int64_t sum, std::size_t each, std::int64_t limit) {
     std::int64_t most_expensive = 0;
     for (auto i : samples_) most_expensive = (std::max)(most_expensive, items_.cost[i]);

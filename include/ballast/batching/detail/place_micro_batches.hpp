@@ -145,8 +145,7 @@ class best_layout {
 
  private:
   [[nodiscard]] bool by_rows() const { return o_.synchronisation == synchronisation::per_micro_batch; }
-  /// The position of the k-th most expensive of `count` micro-batches: with small ends, the two cheapest come first and last and the most
-  /// expensive in the middle.
+  /// The position of the k-th most expensive of `count` micro-batches: with small ends, the two cheapest come first and last.
   [[nodiscard]] std::uint64_t position(std::uint64_t k, std::uint64_t count) const {
     if (!c_.small_ends) return k;
     auto const rising = count - 1 - k;

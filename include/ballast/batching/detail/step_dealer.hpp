@@ -164,11 +164,13 @@ class step_dealer {
 
   void balance_and_pack() {
     measure();
-    if (!std::exchange(cost_falls_, true))  // the longest sample need not be the most expensive
-      std::sort(deal_.order.begin(), deal_.order.end());
-    refine(deal_, near_bound(total_, 1));
-    exchange_pairs(deal_, near_bound(total_, 1), exchanges_);
-    measure();
+    if (auto const enough = near_bound(total_, 1); slowest_ > enough) {
+      if (!std::exchange(cost_falls_, true))  // the longest sample need not be the most expensive
+        std::sort(deal_.order.begin(), deal_.order.end());
+      refine(deal_, enough);
+      exchange_pairs(deal_, enough, exchanges_);
+      measure();
+    }
     pack();
   }
   void measure() noexcept {
