@@ -550,7 +550,7 @@ TEST_CASE("plan_steps: ways that are given up before their plans are complete ch
     CAPTURE(round, l.size(), o.ranks, found);
     REQUIRE(found == all.run(0, ways.size(), 1));  // trials on a part, where random steps may miss, give up none
     auto const& by = ways.front();
-    ballast::detail::stream_draw<std::uint32_t> const drawn(samples, o);
+    ballast::detail::stream_draw<std::uint32_t> drawn(samples, o);
     ballast::detail::streamer<std::uint32_t> first(samples, drawn, o, by);
     given_up += first.run(all.choice().most_waiting()).table.empty() ? 1U : 0U;
     if (found == some.none) CHECK((some.best() == all.best() && some.deviation() == all.deviation()));
