@@ -20,8 +20,7 @@ namespace ballast::inline v0_2 {
 /// @brief Raises the number of packs to `count` by moving single samples into new packs.
 ///
 /// Each new pack needs at least one sample, so `count - packs.size()` moves are the fewest possible. Of all choices of that many samples,
-/// the one with the smallest total weight is taken (of equal weights, lower sample indices). All other samples keep their pack and their
-/// order.
+/// the one with the smallest total weight is taken (of equal weights, lower sample indices). Others keep their pack and their order.
 ///
 /// @tparam Index   index type of the packs
 /// @tparam Weight  callable from a member to its weight, an integer

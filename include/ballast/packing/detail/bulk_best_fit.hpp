@@ -12,8 +12,7 @@
 
 // Best-fit decreasing in bulk. An item of length s goes into the fullest pack that has room for it, of room r. If r - s >= s, that pack is
 // the only best fit for the next item of length s, so the item-by-item algorithm puts floor(r / s) of these items there. Packs of equal
-// room are taken in the order of their numbers. So intervals of packs with equal room are filled at once, and the work depends only on the
-// distinct lengths.
+// room are taken in the order of their numbers. So packs with equal room are filled at once, and the work depends only on lengths.
 
 namespace ballast::inline v0_2::detail {
 

@@ -12,8 +12,7 @@
 #include <numeric>
 #include <utility>
 
-// Best-fit decreasing of a few items, one by one. For so few, the histogram and the tables of the bulk form cost more than the packs. Both
-// make the same packs.
+// Best-fit decreasing of a few items, one by one: tables of the bulk form would cost more than the packs. Both make the same packs.
 
 namespace ballast::inline v0_2::detail {
 

@@ -49,8 +49,7 @@ class bound_zoom {
         unit_(unit),
         knapsack_(all_, {}, coarse_.classes.size, coarse_.capacity) {}
 
-  /// Refines in rounds until the bound is at least `enough`, nothing changes, or the spent work reaches `end`. `known` are patterns of a
-  /// plan.
+  /// Refines in rounds until the bound is `enough`, nothing changes, or the spent work reaches `end`. `known` are patterns of a plan.
   [[nodiscard]] dual_proof run(std::span<std::int64_t const> natural, pooled_patterns const& known, std::int64_t enough,
                                search_budget& budget, std::uint64_t end) {
     dual_proof best;

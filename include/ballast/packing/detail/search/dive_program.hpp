@@ -167,8 +167,7 @@ class dive_program {
   [[nodiscard]] static std::uint64_t permille(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : whole < std::uint64_t{1} << 53 ? part * 1000 / whole : part / (whole / 1000);
   }
-  // The class that replaces a position without remaining samples: the class of its rounded size, the next lower class of its slice, or
-  // none.
+  // The class that replaces a position without remaining samples: that of its rounded size, the next lower one of its slice, or none.
   [[nodiscard]] std::uint32_t class_below(std::uint32_t p) const {
     auto c = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), p) - first_.begin());
     auto const is_slice = [&](std::size_t at) { return slice_[at] == shape_.slice_of(p); };
@@ -206,8 +205,7 @@ struct exact_start {
   dual_proof proof;
 };
 
-/// Solves the linear program for few positions, no two of which agree in all measures. `known` are patterns of a plan, which save most of
-/// the pivots.
+/// Solves the linear program for few positions, no two equal in all measures. `known` are patterns of a plan, which save most pivots.
 template <class Shape>
 [[nodiscard]] exact_start start_from_exact_classes(Shape const& samples, pooled_patterns const& known, search_budget& budget) {
   pooled_vector<std::uint32_t> all(samples.positions());

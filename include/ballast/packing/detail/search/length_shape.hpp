@@ -12,8 +12,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// The samples of the near-optimal search, as its parts see them, for one measure; `vector_slices` is the form for several measures.
-/// Distinct samples have positions, ascending in size. Positions are grouped into slices: samples of a slice agree in all measures but the
-/// size.
+/// Distinct samples have positions, ascending in size. Positions form slices: samples of a slice agree in all measures but the size.
 struct length_shape {
   static constexpr bool one_slice = true;
   static constexpr std::int64_t least_size = 1;

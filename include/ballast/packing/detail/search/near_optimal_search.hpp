@@ -31,8 +31,7 @@ class near_optimal_search {
                       search_tuning const& tuning)
       : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(budget), best_fit_(best_fit), tuning_(tuning) {}
 
-  /// `bound` is the best lower bound by formula. With a `goal`, a plan is also good enough if its gap to that number of packs is small
-  /// enough.
+  /// `bound` is the best lower bound by formula. With a `goal`, a plan may also be good enough by its gap to that number of packs.
   void run(packs_needed const& bound, std::int64_t goal = 0) {
     goal_ = goal;
     best_packs_ = best_fit_.packs();
@@ -221,8 +220,7 @@ class near_optimal_search {
     }
   }
 
-  // Dissolves the packs with room and `share` 256ths of the full packs, and fills packs with their samples at random. Returns whether that
-  // saved a pack.
+  // Fills the samples of the packs with room, and of `share` 256ths of the full ones, into packs at random. Returns whether one was saved.
   [[nodiscard]] bool refill(std::uint64_t share) {
     if (!tuning_.random_fill) return false;
     if (loose_) tighten();

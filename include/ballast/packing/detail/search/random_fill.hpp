@@ -72,8 +72,7 @@ class random_filler {
  public:
   explicit random_filler(std::int64_t capacity) : capacity_(capacity) {}
 
-  /// Takes all samples out of the stock and appends their packs, in at most `most` packs; returns whether these packs, and the work before
-  /// `end`, were enough.
+  /// Takes all samples out of the stock and appends at most `most` packs; returns whether these, and the work before `end`, were enough.
   bool run(stock& samples, splitmix64& generator, std::uint64_t most, search_budget& budget, std::uint64_t end, pooled_patterns& out) {
     for (std::uint64_t packs = 0; samples.samples() != 0; ++packs) {
       if (packs == most || !budget.allows(end)) return false;
@@ -136,15 +135,13 @@ class random_filler {
   std::uint64_t work_ = 0;
 };
 
-/// Packs the remaining samples pack after pack: the longest sample first, then those samples, tried in random order, that fill the rest
-/// best.
+/// Packs the remaining samples pack after pack: the longest first, then those, tried in random order, that fill the rest best.
 template <class = when_called>
 class subset_sum_filler {
  public:
   explicit subset_sum_filler(std::int64_t capacity) : capacity_(capacity) {}
 
-  /// Takes all samples out of the stock and appends their packs, each as a separate pattern, in at most `most` packs; returns whether these
-  /// were enough.
+  /// Takes all samples out of the stock and appends at most `most` packs, each a separate pattern; returns whether these were enough.
   bool run(stock& samples, splitmix64& generator, std::uint64_t most, pooled_patterns& out) {
     items_.clear();
     for (auto k = samples.classes(); k-- > 0;)

@@ -11,8 +11,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Ruin and recreate: dissolves the packs that waste most value under the dual values, and some other packs, and packs their samples again
-/// by a small dive.
+/// Ruin and recreate: packs the samples of packs that waste most value under the dual values, and of some others, by a small dive.
 template <class = when_called>
 class ruin_recreate {
  public:

@@ -85,8 +85,7 @@ template <class = when_called>
   return out;
 }
 
-/// The plan of a histogram of weights, none above the capacity. `best_fit` must have planned them, and `bound` is the best lower bound by
-/// formula.
+/// The plan of a histogram of weights, none above the capacity. `best_fit` has planned them, and `bound` is the best one by formula.
 template <class = when_called>
 [[nodiscard]] found_plan<> search_classes(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
                                           packs_needed const& bound, best_fit_patterns<>& best_fit, search_limits const& limits,
