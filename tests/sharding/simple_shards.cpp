@@ -164,6 +164,39 @@ TEST_CASE("lockstep_shards: close to the optimum of 4 ranks, and never slower th
   CHECK(near > rounds * 93 / 100);
 }
 
+TEST_CASE("lockstep_shards: micro-batches that are formed anew take less and hold every sample once", "[sharding][property]") {
+  ballast::splitmix64 draw(40);
+  std::int64_t rounds_alone = 0, improved = 0;
+  for (int round = 0; round < 30; ++round) {
+    ballast::degree_cost const cost{.linear = 184000, .square = 5, .exchange = {0, 9000, 5000, 3000, 13000}};
+    ballast::sharding_options const o{.capacity = 7645, .ranks = 16, .cost_per_pass = 629356, .execution = execution::lockstep};
+    std::vector<std::int64_t> lengths(60 + ballast::uniform_below(60, draw));
+    for (auto& l : lengths) l = (std::min)(std::int64_t{90'000}, 10'000'000 / (1 + static_cast<std::int64_t>(draw() % 9'000)));
+    auto const times = ballast::detail::times_of_degrees(lengths, o, cost);
+    auto const before = ballast::detail::search_lockstep(times, ballast::detail::degree_times::most, 3, false);
+    auto const after = ballast::detail::search_lockstep(times, ballast::detail::degree_times::most, 3, true);
+    CAPTURE(round, lengths);
+    REQUIRE_FALSE(before.best.empty());
+    CHECK(after.time <= before.time);
+    rounds_alone += before.time;
+    improved += after.time;
+    std::int64_t sum = 0;
+    std::vector<std::size_t> held;
+    for (std::size_t m = 0; m < after.best.size(); ++m) {
+      sum += after.fits[m].time;
+      held.insert(held.end(), after.best[m].begin(), after.best[m].end());
+    }
+    CHECK(sum == after.time);
+    std::sort(held.begin(), held.end());
+    CHECK(held == ballast::detail::all_positions(times));
+    auto const plan = lockstep_shards(lengths, o, cost);
+    CHECK(sound_shards(plan, lengths, o, cost));
+    CHECK(plan.time.value <= before.time);
+  }
+  CAPTURE(rounds_alone, improved);
+  CHECK(improved < rounds_alone / 200 * 199);
+}
+
 TEST_CASE("lockstep_shards: any number of ranks", "[sharding][property]") {
   ballast::splitmix64 draw(17);
   for (int round = 0; round < 150; round += ballast_test::round_step) {

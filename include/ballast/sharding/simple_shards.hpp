@@ -126,7 +126,7 @@ struct lockstep_options {
 /// The time is the sum of the slowest groups of all micro-batches. Samples are dealt into micro-batches in several ways: neighbours in
 /// length together, in turn, or the longest in one micro-batch and the rest by tokens; or micro-batches are formed one after the other: the
 /// longest sample that is left, on the number of ranks with which all of them do most work in its time, and what has room beside it; all
-/// that is left may be the last one.
+/// that is left may be the last one. At last some micro-batches are formed anew, a few times.
 /// `power_of_two_groups` plans each micro-batch, and the best of all is kept, which is never slower than the best groups of one size. Where
 /// `options.sizes` allows it, groups of other sizes are tried too.
 ///
@@ -142,7 +142,7 @@ struct lockstep_options {
 /// groups that `options.sizes` allows
 /// @throws invalid_input if a length or an option is not positive, or the sum of all times exceeds 2^62
 /// @par Complexity
-/// O(n log n), and at most `7 counts + 5` plans of all samples, each O(n log n log ranks) times at most 17 + log2(ranks). With any sizes,
+/// O(n log n), and at most `7 counts + 20` plans of all samples, each O(n log n log ranks) times at most 17 + log2(ranks). With any sizes,
 /// half as many more plans on O(sqrt(ranks)) sizes in place of log2(ranks), and the bound of `shard_bounds`.
 /// @par Determinism
 /// A pure function of its arguments; equal lengths keep their order.
@@ -158,20 +158,16 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   if (times.length.empty() || equal.status == status::infeasible) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto best = equal.time;
   pass_list<Index> list;
-  auto const plan = [&](detail::degree_times const& by, std::uint64_t counts) {
-    detail::micro_batch_search micro_batches(by);
-    micro_batches.time = best;
-    micro_batches.rest_at_once = true;
-    micro_batches.run_all_rounds(best);
-    micro_batches.run(static_cast<std::size_t>(counts));
+  auto const plan = [&](detail::degree_times const& by, std::uint64_t counts, bool improves) {
+    auto const micro_batches = detail::search_lockstep(by, best, counts, improves);
     if (micro_batches.best.empty()) return;
     list = {};
     for (std::size_t m = 0; m < micro_batches.best.size(); ++m)
       append_micro_batch(list, detail::sorted_groups<Index>(by, micro_batches.best[m], micro_batches.fits[m]), options.ranks);
     best = micro_batches.time;
   };
-  if (any) plan(detail::times_of_degrees(lengths, options, cost), search.counts);
-  plan(times, any ? divide_up(search.counts, std::uint64_t{2}) : search.counts);
+  if (any) plan(detail::times_of_degrees(lengths, options, cost), search.counts, false);
+  plan(times, any ? divide_up(search.counts, std::uint64_t{2}) : search.counts, true);
   if (list.placements.empty()) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto out = make_shards(lengths, list, options.ranks, options.layout);
   out.execution = options.execution;

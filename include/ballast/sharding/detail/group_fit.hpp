@@ -72,18 +72,20 @@ class group_planner {
   explicit group_planner(degree_times const& t) : t_(&t), open_(t.levels) {}
 
   /// The best groups that the search finds for the samples at ascending positions; `time` is `degree_times::most` if it finds none.
-  group_fit const& plan(std::span<std::size_t const> samples) {
+  /// @param below  a time that the groups must stay below, if not the largest; the search goes on only if one attempt succeeds
+  group_fit const& plan(std::span<std::size_t const> samples, std::int64_t below = degree_times::most) {
     best_.clear(samples.size());
     if (samples.empty()) {
       best_.time = 0;
       return best_;
     }
     lower_ = bound(samples);
-    for (std::size_t l = 0; l < t_->levels && best_.time > lower_; ++l)
-      if (t_->fills(l) && equal_groups(samples, l)) keep(samples);
     auto low = lower_;
     auto const fixed = t_->options.cost_per_pass;
-    if (best_.time == degree_times::most && best_fit(samples, degree_times::most)) keep(samples);
+    if (lower_ >= below) return best_;
+    for (std::size_t l = 0; l < t_->levels && best_.time > lower_ && below == degree_times::most; ++l)
+      if (t_->fills(l) && equal_groups(samples, l)) keep(samples);
+    if (best_.time == degree_times::most && best_fit(samples, below == degree_times::most ? below : below - 1 - fixed)) keep(samples);
     for (int probe = 0; probe < 16 && degree_times::most > best_.time && best_.time - low > low / 1000; ++probe) {
       auto const middle = low + (best_.time - 1 - low) / 2;
       if (best_fit(samples, middle - fixed))

@@ -148,11 +148,10 @@ inline void add_groups(run_plan& plan, degree_times const& t, std::vector<std::s
   settle(plan, t);
   return plan;
 }
-[[nodiscard]] inline run_plan lockstep_runs(degree_times const& t, std::size_t counts) {
-  micro_batch_search search(t);
-  if (t.any_sizes()) search.run_all_rounds(degree_times::most);
-  search.run(counts);
-  return without_waits(t, search);
+/// Those of `lockstep_shards`.
+[[nodiscard]] inline run_plan lockstep_runs(degree_times t, std::uint64_t counts) {
+  t.options.execution = execution::lockstep;
+  return without_waits(t, search_lockstep(t, best_homogeneous(t, t.any_sizes()).time, counts, true));
 }
 /// The best of all rounds, which may end with all that is left in one micro-batch.
 [[nodiscard]] inline run_plan all_round_runs(degree_times const& t, bool rest_at_once) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/math.hpp>
+#include <ballast/core/random.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/group_fit.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -61,53 +63,124 @@ class micro_batch_search {
   /// its pass, within the time of the longest and a part of it, 1 / `slack`. Of the numbers of ranks for the longest one, that is taken
   /// with which the ranks do most work in the time.
   void run_rounds(std::int64_t limit, std::int64_t slack) {
-    micro_batch_positions batches;
-    std::vector<group_fit> plans;
-    std::int64_t sum = 0;
-    auto left = all_positions(*t_);
-    auto tokens = tokens_;
-    while (!left.empty() && sum < limit) {
-      if (rest_at_once && tokens <= room() && planner_.bound(left) < limit - sum)
-        if (auto const& rest = planner_.plan(left); rest.time < limit - sum) {
-          limit = time = sum + rest.time;
-          best = batches;
-          best.push_back(left);
-          fits = plans;
-          fits.push_back(rest);
-        }
-      if (!best_round(left, slack)) return;
-      batches.emplace_back();
-      for (auto const j : best_taken_) {
-        batches.back().push_back(left[j]);
-        tokens -= t_->length[left[j]];
+    keep_rounds(limit, 16, [&](std::int64_t longest) { return std::array{longest / slack}; });
+  }
+  /// The same with the part of each round with which the ranks do most work in its time.
+  void run_stretched_rounds() {
+    keep_rounds(time, 4, [](std::int64_t longest) { return std::array{longest / 1000, longest / 6, longest / 2}; });
+  }
+
+  /// Forms 2 to 9 of the best micro-batches anew, more often for few samples: what takes less replaces them. Rounds last as long as their
+  /// longest sample takes or, at random, up to twice as long.
+  void improve() {
+    splitmix64 draw(1);
+    quick_ = true;
+    auto const more = [&](std::int64_t longest) {
+      return std::array{uniform_below(2, draw) == 0 ? 0 : longest / 64 * static_cast<std::int64_t>(uniform_below(64, draw))};
+    };
+    for (auto tries = std::clamp(std::size_t{3500} / t_->length.size(), std::size_t{4}, std::size_t{12}); tries > 0 && best.size() > 1;
+         --tries) {
+      auto const count = (std::min)(best.size(), 2 + static_cast<std::size_t>(uniform_below(8, draw)));
+      for (std::size_t k = 0; k < count; ++k) {  // to the back
+        auto const from = static_cast<std::size_t>(uniform_below(best.size() - k, draw));
+        std::swap(best[from], best[best.size() - 1 - k]);
+        std::swap(fits[from], fits[best.size() - 1 - k]);
       }
-      for (std::size_t k = best_taken_.size(); k-- > 0;) left[best_taken_[k]] = t_->length.size();
-      std::erase(left, t_->length.size());
-      plans.push_back(best_fit_);
-      sum += best_fit_.time;
+      auto const kept = best.size() - count;
+      std::vector<std::size_t> left;
+      std::int64_t limit = 0;
+      for (auto b = kept; b < best.size(); ++b) {
+        auto const middle = static_cast<std::ptrdiff_t>(left.size());
+        left.insert(left.end(), best[b].begin(), best[b].end());
+        std::inplace_merge(left.begin(), left.begin() + middle, left.end());
+        limit += fits[b].time;
+      }
+      if (!form(std::move(left), limit, true, 16, more)) continue;
+      best.resize(kept);
+      fits.resize(kept);
+      std::move(formed_.begin(), formed_.end(), std::back_inserter(best));
+      std::move(formed_fits_.begin(), formed_fits_.end(), std::back_inserter(fits));
+      time += formed_time_ - limit;
     }
-    if (sum >= limit) return;
-    time = sum;
-    best = std::move(batches);
-    fits = std::move(plans);
   }
 
  private:
-  /// The samples and groups of the next micro-batch of `run_rounds`. Returns false if it finds none.
-  bool best_round(std::vector<std::size_t> const& left, std::int64_t slack) {
+  /// Forms the micro-batches of all samples. They are the best if they take less than `limit`.
+  template <class More>
+  void keep_rounds(std::int64_t limit, std::int64_t step, More const& more) {
+    if (!form(all_positions(*t_), limit, rest_at_once, step, more)) return;
+    time = formed_time_;
+    best = std::move(formed_);
+    fits = std::move(formed_fits_);
+  }
+  /// Forms micro-batches of the samples one after the other, or ends `at_once` with all that are left. Returns whether they take less than
+  /// `limit`. @param step  a larger number of ranks is tried if it shortens the longest sample by 1 / `step`
+  template <class More>
+  bool form(std::vector<std::size_t> left, std::int64_t limit, bool at_once, std::int64_t step, More const& more) {
+    auto const ranks = static_cast<std::int64_t>(t_->options.ranks);
+    formed_.clear();
+    formed_fits_.clear();
+    formed_time_ = 0;
+    std::int64_t tokens = 0, work = 0;
+    for (auto const i : left) {
+      tokens += t_->length[i];
+      work += work_[i];
+    }
+    auto whole = false;  // whether all samples are in a micro-batch
+    micro_batch_positions at_once_batches;
+    std::vector<group_fit> at_once_fits;
+    std::int64_t at_once_time = limit;
+    while (!left.empty()) {
+      auto const passes = divide_up(tokens, room());
+      if (formed_time_ + divide_up(work, ranks) + passes * t_->options.cost_per_pass >= at_once_time) break;
+      if (at_once && passes == 1 && planner_.bound(left) < at_once_time - formed_time_)
+        if (auto const& rest = planner_.plan(left, quick_ ? at_once_time - formed_time_ : degree_times::most);
+            rest.time < at_once_time - formed_time_) {
+          at_once_time = formed_time_ + rest.time;
+          at_once_batches = formed_;
+          at_once_batches.push_back(left);
+          at_once_fits = formed_fits_;
+          at_once_fits.push_back(rest);
+          whole = true;
+        }
+      if (!best_round(left, step, more)) break;
+      formed_.emplace_back();
+      for (auto const j : best_taken_) {
+        formed_.back().push_back(left[j]);
+        tokens -= t_->length[left[j]];
+        work -= work_[left[j]];
+      }
+      for (std::size_t k = best_taken_.size(); k-- > 0;) left[best_taken_[k]] = t_->length.size();
+      std::erase(left, t_->length.size());
+      formed_fits_.push_back(best_fit_);
+      formed_time_ += best_fit_.time;
+    }
+    if (left.empty() && formed_time_ < at_once_time) return true;
+    if (!whole) return false;
+    formed_ = std::move(at_once_batches);
+    formed_fits_ = std::move(at_once_fits);
+    formed_time_ = at_once_time;
+    return true;
+  }
+  /// The samples and groups of the next micro-batch. Returns false if it finds none.
+  /// @param more  by how much it may last longer than the longest sample
+  template <class More>
+  bool best_round(std::vector<std::size_t> const& left, std::int64_t step, More const& more) {
     best_fit_.time = degree_times::most;
     std::int64_t most_work = 0;
     auto quickest = degree_times::most;
     for (std::size_t l = 0; l < t_->levels; ++l) {
-      if (!t_->allows(left[0], l) || t_->at(left[0], l) >= quickest - quickest / 16) continue;
+      if (!t_->allows(left[0], l) || t_->at(left[0], l) >= quickest - quickest / step) continue;
       quickest = t_->at(left[0], l);
-      auto const work = fill_round(left, l, quickest + quickest / slack);
-      planner_.reshape(placed_, fit_);
-      if (fit_.time == degree_times::most) continue;
-      if (best_fit_.time < degree_times::most && compare_products(work, best_fit_.time, most_work, fit_.time) <= 0) continue;
-      most_work = work;
-      std::swap(fit_, best_fit_);
-      std::swap(taken_, best_taken_);
+      for (auto const extra : more(quickest)) {
+        auto const work = fill_round(left, l, quickest + extra);
+        planner_.reshape(placed_, fit_);
+        if (fit_.time == degree_times::most) continue;
+        if (best_fit_.time < degree_times::most && compare_products(work, best_fit_.time, most_work, fit_.time) <= 0) continue;
+        most_work = work;
+        std::swap(fit_, best_fit_);
+        std::swap(taken_, best_taken_);
+      }
     }
     return best_fit_.time < degree_times::most;
   }
@@ -118,36 +191,32 @@ class micro_batch_search {
     taken_.clear();
     placed_.clear();
     open_.resize(t_->levels);
-    for (auto& groups : open_) groups.clear();
+    for (auto const l : used_) open_[l] = {};
+    used_.clear();
     std::int64_t work = 0;
     std::uint64_t ranks = 0;
-    std::size_t unfilled = 0;
     auto const shortest = left.back();
-    for (std::size_t j = 0; j < left.size() && (ranks < t_->options.ranks || unfilled > 0); ++j) {
+    for (std::size_t j = 0; j < left.size() && (ranks < t_->options.ranks || !used_.empty()); ++j) {
       auto const i = left[j];
-      auto g = fit_.groups.size();
-      for (auto l = j == 0 ? level : t_->cheapest(i, within); l < t_->levels && g == fit_.groups.size(); ++l) {
-        if (t_->at(i, l) > within || !t_->allows(i, l)) continue;
-        for (auto const k : open_[l])
-          if (fit_.groups[k].tokens + t_->length[i] <= t_->room(l) && fit_.groups[k].time + t_->at(i, l) <= within) {
-            g = k;
-            break;
-          }
-        if (g < fit_.groups.size()) break;
-        if (ranks + static_cast<std::uint64_t>(t_->width[l]) > t_->options.ranks) continue;
-        ranks += static_cast<std::uint64_t>(t_->width[l]);
-        open_[l].push_back(g);
-        fit_.groups.push_back({l, 0, 0});
-        ++unfilled;
-        break;
+      auto const narrowest = j == 0 ? level : t_->cheapest(i, within);
+      if (narrowest == t_->levels) continue;
+      auto g = first_with_room(i, narrowest, within);
+      auto const width = static_cast<std::uint64_t>(t_->width[narrowest]);
+      if (g == fit_.groups.size() && ranks + width <= t_->options.ranks) {
+        ranks += width;
+        fit_.groups.push_back({narrowest, 0, 0});
+        open(narrowest, g);
+      } else if (g == fit_.groups.size()) {
+        for (auto const l : used_)
+          if (l > narrowest && g == fit_.groups.size() && t_->at(i, l) <= within && t_->allows(i, l)) g = first_with_room(i, l, within);
+        if (g == fit_.groups.size()) continue;
       }
-      if (g == fit_.groups.size()) continue;
       auto& into = fit_.groups[g];
       into.tokens += t_->length[i];
       into.time += t_->at(i, into.level);
       if (into.tokens + t_->length[shortest] > t_->room(into.level) || into.time + t_->at(shortest, into.level) > within) {
-        std::erase(open_[into.level], g);
-        --unfilled;
+        std::erase(open_[into.level].groups, g);
+        if (open_[into.level].groups.empty()) std::erase(used_, into.level);
       }
       fit_.group_of.push_back(g);
       taken_.push_back(j);
@@ -156,21 +225,54 @@ class micro_batch_search {
     }
     return work;
   }
+  /// Groups of one level that are not full, and at most the tokens and the time that one of them has left.
+  struct open_groups {
+    std::vector<std::size_t> groups;
+    std::int64_t most_tokens = 0, most_time = 0;
+  };
+  void open(std::size_t level, std::size_t group) {
+    auto& mine = open_[level];
+    if (mine.groups.empty()) used_.insert(std::lower_bound(used_.begin(), used_.end(), level), level);
+    mine.groups.push_back(group);
+    mine.most_tokens = t_->room(level);
+    mine.most_time = degree_times::most;
+  }
+  /// The first group of the level in which the sample has room and time; the number of groups if there is none.
+  [[nodiscard]] std::size_t first_with_room(std::size_t i, std::size_t level, std::int64_t within) {
+    auto& mine = open_[level];
+    if (mine.groups.empty() || t_->length[i] > mine.most_tokens || t_->at(i, level) > mine.most_time) return fit_.groups.size();
+    std::int64_t most_tokens = 0, most_time = 0;  // left in any
+    for (auto const k : mine.groups) {
+      auto const& g = fit_.groups[k];
+      if (g.tokens + t_->length[i] <= t_->room(level) && g.time + t_->at(i, level) <= within) return k;
+      most_tokens = (std::max)(most_tokens, t_->room(level) - g.tokens);
+      most_time = (std::max)(most_time, within - g.time);
+    }
+    mine.most_tokens = most_tokens;
+    mine.most_time = most_time;
+    return fit_.groups.size();
+  }
 
   [[nodiscard]] std::int64_t room() const { return t_->options.capacity * static_cast<std::int64_t>(t_->options.ranks); }
 
   /// Plans the groups of each micro-batch; keeps them if they take less than the best. Returns whether all have groups, or cannot be best.
   bool attempt(micro_batch_positions batches) {
     std::vector<std::int64_t> bounds;
-    std::int64_t sum = 0;
+    std::int64_t sum = 0, least = 0;  // `least` is a bound that takes less time to find
     std::erase_if(batches, [](auto const& b) { return b.empty(); });
     for (auto const& b : batches) {
-      std::int64_t held = 0;
-      for (auto const i : b) held += t_->length[i];
-      if (held > room()) return false;
-      auto const bound = planner_.bound(b);
-      if (bound >= degree_times::most) return false;
-      sum += bounds.emplace_back(bound);
+      std::int64_t held = 0, work = 0, longest = 0;
+      for (auto const i : b) {
+        held += t_->length[i];
+        work += work_[i];
+        longest = (std::max)(longest, t_->least[i]);
+      }
+      if (held > room() || longest == degree_times::most) return false;
+      least += (std::max)(longest, divide_up(work, static_cast<std::int64_t>(t_->options.ranks))) + t_->options.cost_per_pass;
+    }
+    if (least >= time) return true;
+    for (auto const& b : batches) {
+      sum += bounds.emplace_back(planner_.bound(b));
       if (sum >= time) return true;
     }
     std::vector<group_fit> plans;
@@ -246,8 +348,27 @@ class micro_batch_search {
   std::int64_t tokens_;
   std::vector<std::int64_t> work_;  // least rank-time of each position
   group_fit fit_, best_fit_;        // of a round
+  bool quick_ = false;              // whether the last micro-batch is planned only if a single pass takes little enough
+  micro_batch_positions formed_;    // the last that `form` made, their groups and their time
+  std::vector<group_fit> formed_fits_;
+  std::int64_t formed_time_ = 0;
   std::vector<std::size_t> taken_, best_taken_, placed_;
-  std::vector<std::vector<std::size_t>> open_;  // groups of each level
+  std::vector<open_groups> open_;  // of each level
+  std::vector<std::size_t> used_;  // levels with such groups, ascending
 };
+
+/// What the search of `lockstep_shards` finds below a time. @param improves  whether its micro-batches are formed anew at last
+[[nodiscard]] inline micro_batch_search search_lockstep(degree_times const& t, std::int64_t below, std::uint64_t counts, bool improves) {
+  micro_batch_search out(t);
+  out.time = below;
+  out.rest_at_once = true;
+  out.run_all_rounds(below);
+  out.run(static_cast<std::size_t>(counts));
+  if (improves) {
+    out.run_stretched_rounds();
+    out.improve();
+  }
+  return out;
+}
 
 }  // namespace ballast::inline v0_2::detail
