@@ -166,7 +166,7 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
       append_micro_batch(list, detail::sorted_groups<Index>(by, micro_batches.best[m], micro_batches.fits[m]), options.ranks);
     best = micro_batches.time;
   };
-  if (any) plan(detail::times_of_degrees(lengths, options, cost), search.counts, false);
+  if (any) plan(detail::times_of_degrees(lengths, options, cost), search.counts, true);
   plan(times, any ? divide_up(search.counts, std::uint64_t{2}) : search.counts, true);
   if (list.placements.empty()) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto out = make_shards(lengths, list, options.ranks, options.layout);
