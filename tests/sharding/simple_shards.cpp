@@ -174,7 +174,7 @@ TEST_CASE("lockstep_shards: micro-batches that are formed anew take less and hol
     for (auto& l : lengths) l = (std::min)(std::int64_t{90'000}, 10'000'000 / (1 + static_cast<std::int64_t>(draw() % 9'000)));
     auto const times = ballast::detail::times_of_degrees(lengths, o, cost);
     auto const before = ballast::detail::search_lockstep(times, ballast::detail::degree_times::most, 3, false);
-    auto const after = ballast::detail::search_lockstep(times, ballast::detail::degree_times::most, 3, true);
+    auto const after = ballast::detail::search_lockstep(times, ballast::detail::degree_times::most, 3);
     CAPTURE(round, lengths);
     REQUIRE_FALSE(before.best.empty());
     CHECK(after.time <= before.time);

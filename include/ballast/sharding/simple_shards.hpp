@@ -158,16 +158,16 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   if (times.length.empty() || equal.status == status::infeasible) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto best = equal.time;
   pass_list<Index> list;
-  auto const plan = [&](detail::degree_times const& by, std::uint64_t counts, bool improves) {
-    auto const micro_batches = detail::search_lockstep(by, best, counts, improves);
+  auto const plan = [&](detail::degree_times const& by, std::uint64_t counts) {
+    auto const micro_batches = detail::search_lockstep(by, best, counts);
     if (micro_batches.best.empty()) return;
     list = {};
     for (std::size_t m = 0; m < micro_batches.best.size(); ++m)
       append_micro_batch(list, detail::sorted_groups<Index>(by, micro_batches.best[m], micro_batches.fits[m]), options.ranks);
     best = micro_batches.time;
   };
-  if (any) plan(detail::times_of_degrees(lengths, options, cost), search.counts, true);
-  plan(times, any ? divide_up(search.counts, std::uint64_t{2}) : search.counts, true);
+  if (any) plan(detail::times_of_degrees(lengths, options, cost), search.counts);
+  plan(times, any ? divide_up(search.counts, std::uint64_t{2}) : search.counts);
   if (list.placements.empty()) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto out = make_shards(lengths, list, options.ranks, options.layout);
   out.execution = options.execution;

@@ -57,7 +57,6 @@ struct degree_times {
   /// The level of least area on which the sample takes at most `longest`; `levels` if there is none.
   [[nodiscard]] std::size_t cheapest(std::size_t i, std::int64_t longest) const {
     if (auto const l = thrifty[i]; l < levels && at(i, l) <= longest && allows(i, l)) return l;
-    if (auto const l = thrifty[i]; l < levels && at(i, l) <= longest && allows(i, l)) return l;
     auto best = levels;
     for (std::size_t l = 0; l < levels; ++l)
       if (at(i, l) <= longest && allows(i, l) && (best == levels || area(i, l) < area(i, best))) best = l;

@@ -358,7 +358,8 @@ class micro_batch_search {
 };
 
 /// What the search of `lockstep_shards` finds below a time. @param improves  whether its micro-batches are formed anew at last
-[[nodiscard]] inline micro_batch_search search_lockstep(degree_times const& t, std::int64_t below, std::uint64_t counts, bool improves) {
+[[nodiscard]] inline micro_batch_search search_lockstep(degree_times const& t, std::int64_t below, std::uint64_t counts,
+                                                        bool improves = true) {
   micro_batch_search out(t);
   out.time = below;
   out.rest_at_once = true;
