@@ -132,7 +132,7 @@ class few_rooms {
 class scanned_rooms {
  public:
   scanned_rooms(std::int64_t, few_arrays const& arrays) : room(arrays.room) {}
-  [[nodiscard]] std::size_t take(std::int64_t w) {
+  [[nodiscard]] std::size_t take(std::int64_t w) const {
     if (w > widest_) return no_pack;
     auto best = no_pack;
     auto least = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());  // left over; what has no room wraps around
