@@ -90,11 +90,10 @@ class micro_batch_search {
       std::vector<std::size_t> left;
       std::int64_t limit = 0;
       for (auto b = kept; b < best.size(); ++b) {
-        auto const middle = static_cast<std::ptrdiff_t>(left.size());
         left.insert(left.end(), best[b].begin(), best[b].end());
-        std::inplace_merge(left.begin(), left.begin() + middle, left.end());
         limit += fits[b].time;
       }
+      std::sort(left.begin(), left.end());
       if (!form(std::move(left), limit, true, 16, more)) continue;
       best.resize(kept);
       fits.resize(kept);
