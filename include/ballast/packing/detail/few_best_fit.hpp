@@ -75,7 +75,7 @@ class few_rooms {
     std::size_t before = last_[b], pack = next_[before];
     std::size_t passed = 0;
     for (; room[pack] < w; ++passed) pack = next_[before = pack];
-    steps += passed;
+    steps_ += passed;
     if (before == pack) {
       if ((words_[b / 64] &= ~(std::uint64_t{1} << b % 64)) == 0) some_ &= ~(std::uint64_t{1} << b / 64);
     } else {
@@ -104,12 +104,13 @@ class few_rooms {
       last_[b] = number;
     else
       for (; behind(next_[before]); ++passed) before = next_[before];
-    steps += passed;
+    steps_ += passed;
     next_[pack] = std::exchange(next_[before], number);
   }
 
   std::int64_t* const room;
-  std::size_t steps = 0;  ///< how often a pack was passed by in its bucket
+  /// Whether packs were passed by in their buckets more than 16 times for each of `n` items.
+  [[nodiscard]] bool crowded(std::size_t n) const { return steps_ > 16 * n; }
 
  private:
   static constexpr std::size_t buckets = 64 * 64;
@@ -124,6 +125,7 @@ class few_rooms {
     return word * 64 + static_cast<std::size_t>(std::countr_zero(words_[word]));
   }
   int shift_;
+  std::size_t steps_ = 0;
   std::uint64_t some_ = 0, words_[64] = {};  ///< which words are not 0, and which buckets have a pack
   std::uint16_t last_[buckets], *const next_;
 };
@@ -149,7 +151,7 @@ class scanned_rooms {
     widest_ = (std::max)(widest_, room[pack]);
   }
   std::int64_t* const room;
-  static constexpr std::size_t steps = 0;
+  [[nodiscard]] static constexpr bool crowded(std::size_t) { return false; }
 
  private:
   std::size_t packs_ = 0;
@@ -174,7 +176,7 @@ template <class Rooms>
     ++a.size[pack];
     a.room[pack] -= w;
     rooms.put(pack, a.room[pack] >= shortest && a.size[pack] < max_samples);
-    if (n > most_few && rooms.steps > 16 * n) return 0;
+    if (n > most_few && rooms.crowded(n)) return 0;
   }
   return packs;
 }
