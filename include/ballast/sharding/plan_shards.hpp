@@ -265,7 +265,7 @@ template <index_type Index, length_range R, shard_cost_model Cost>
 /// that gives each rank of a group a token: with a capacity of 1, samples whose lengths are no powers of two need others beside them
 /// @post `check_shards` accepts the result, on blocks with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. The
 /// plan is not slower than that of `homogeneous_shards`, nor than with `group_sizes::powers_of_two` and, if the search is deep, those of
-/// `lockstep_shards`, of groups that stay the same for the batch and of a search that is not deep, whose bound it does not fall below
+/// `lockstep_shards` with 6 counts, of fixed groups and of a search that is not deep, whose bound it does not fall below
 /// @throws invalid_input if a length or an option is not positive, `cost_per_pass` or a time is negative, the sum of all times reaches
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity
