@@ -13,7 +13,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Finds the smallest of some numbers below 2^62, of equal ones the first, while they change: a tournament.
+/// @brief Finds the smallest of some numbers below 2^62 in size, of equal ones the first, while they change: a tournament.
 template <class = when_called>
 class least_of {
  public:
