@@ -220,12 +220,12 @@ int register_all() {
   }
   for (auto const& i : large) add("growth", i, 0, 3, [](auto const& x, auto) { return layout_buffers_quickly(x.all, {.dives = 1}); });
   using generator = buffers (*)(std::size_t, std::uint64_t);
-  for (auto const& [kind, make] : {std::pair<std::string, generator>{"lifetimes", random_lifetimes},
-                                   {"any_lifetimes", any_lifetimes},
-                                   {"training", training},
-                                   {"one_lifetime", one_lifetime}})
+  for (auto const& [kind, lifetimes] : {std::pair<std::string, generator>{"lifetimes", random_lifetimes},
+                                        {"any_lifetimes", any_lifetimes},
+                                        {"training", training},
+                                        {"one_lifetime", one_lifetime}})
     for (std::size_t const n : {100'000U, 1'000'000U}) {
-      auto const once = [&, make = make](std::string const& name, auto plan) {
+      auto const once = [&, make = lifetimes](std::string const& name, auto plan) {
         auto const row = [=](benchmark::State& state) {
           auto const all = make(n, n);
           measure(state, all, 0, [&](std::uint64_t) { return plan(all); });
