@@ -107,12 +107,17 @@ template <class = when_called>
   auto const keep = [&](run_plan const& runs) {
     if (runs.value < plan.value) plan = blocks_of(runs);
   };
-  keep(equal_runs(t, plan.value, false));
+  keep(equal_runs(t, plan.value));
   if (n <= few || search.deep) keep(one_pass_runs(t));
+  // Small batches: pairs of a sample and a rank for which groups that stay, and rounds, are planned.
+  auto const hopes = [&](std::int64_t most) {
+    return search.deep || (n <= most / static_cast<std::int64_t>(t.options.ranks) && plan.value - lower > lower / 1000);
+  };
+  if (hopes(std::int64_t{1} << 14)) keep(fixed_runs(t, lower));
+  if (hopes(std::int64_t{1} << 12)) keep(all_round_runs(t, true));
   if (search.deep) {
+    keep(all_round_runs(t, false));
     keep(lockstep_runs(t, lockstep_counts(search)));
-    for (auto const rest_at_once : {false, true}) keep(all_round_runs(t, rest_at_once));
-    keep(fixed_runs(t, lower));
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;

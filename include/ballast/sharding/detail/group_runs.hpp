@@ -87,9 +87,9 @@ inline void settle(run_plan& plan, degree_times const& t) {
   return std::all_of(tokens.begin(), tokens.end(), [&](std::int64_t held) { return held >= t.width[bins.level]; });
 }
 
-/// The best plan of one size for all samples, each on the group of least load, if one can be faster than `best`.
-/// @param by_tokens  whether bins by tokens are tried, too
-[[nodiscard]] inline run_plan equal_runs(degree_times const& t, std::int64_t best, bool by_tokens) {
+/// The best plan of one size for all samples, if one can be faster than `best`: each on the group of least load, or bins by tokens,
+/// improved by swaps.
+[[nodiscard]] inline run_plan equal_runs(degree_times const& t, std::int64_t best) {
   run_plan plan;
   auto const n = t.length.size();
   for (std::size_t l = 0; l < t.levels; ++l) {
@@ -97,18 +97,18 @@ inline void settle(run_plan& plan, degree_times const& t) {
     std::int64_t time = divide_up(t.tokens, t.room(l)) * t.options.cost_per_pass;
     for (std::size_t i = 0; i < n; ++i) time += t.at(i, l);
     if (divide_up(time, static_cast<std::int64_t>(t.groups_of(l))) >= (std::min)(best, plan.value)) continue;
-    auto bins = least_loaded_blocks(t, l);
-    if (by_tokens)
-      if (auto other = balanced_token_bins(t, l); other.status == status::feasible && other.time < bins.time) bins = std::move(other);
-    if (bins.status != status::feasible) continue;
-    if (by_tokens && bins.time / 20 * 19 < (std::min)(best, plan.value)) {
-      block_exchange(t, bins).run(64, 0);
-      if (!all_ranks_hold_tokens(t, bins)) continue;
+    for (auto bins : {least_loaded_blocks(t, l), balanced_token_bins(t, l)}) {
+      if (bins.status != status::feasible) continue;
+      if (bins.time / 20 * 19 < (std::min)(best, plan.value)) {
+        auto swapped = bins;
+        block_exchange(t, swapped).run(64, 0);
+        if (all_ranks_hold_tokens(t, swapped)) bins = std::move(swapped);
+      }
+      if (bins.time >= plan.value) continue;
+      plan = {.passes = {}, .pass_of = {bins.bin_of.begin(), bins.bin_of.end()}, .value = bins.time};
+      auto const width = static_cast<std::uint32_t>(t.width[l]);
+      for (auto const b : bins.block_of) plan.passes.push_back({static_cast<std::uint32_t>(b) * width, width});
     }
-    if (bins.time >= plan.value) continue;
-    plan = {.passes = {}, .pass_of = {bins.bin_of.begin(), bins.bin_of.end()}, .value = bins.time};
-    auto const width = static_cast<std::uint32_t>(t.width[l]);
-    for (auto const b : bins.block_of) plan.passes.push_back({static_cast<std::uint32_t>(b) * width, width});
   }
   return plan;
 }

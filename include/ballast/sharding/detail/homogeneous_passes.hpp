@@ -114,7 +114,7 @@ struct bin_list {
   return all_ranks_used(t, bins) ? out : bin_list{};
 }
 
-/// Swaps samples of the slowest block with others, or moves them into bins with room, while that shortens it.
+/// Swaps samples of the slowest block with others while that shortens it.
 class block_exchange {
  public:
   block_exchange(degree_times const& t, bin_list& bins)
