@@ -74,7 +74,7 @@ template <length_range R, shard_cost_model Cost>
 template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cost>
 [[nodiscard]] shards<Index> homogeneous_shards(R const& lengths, sharding_options const& options, Cost const& cost) {
   auto const [times, lower] = detail::times_of_sizes(lengths, options, cost);
-  auto const best = detail::best_homogeneous(times, detail::takes_any_size(options, times.length.size()));
+  auto const best = detail::best_homogeneous(times);
   return detail::shards_of_bins<Index>(lengths, times, best, lower);
 }
 
@@ -154,7 +154,7 @@ template <index_type Index = std::uint32_t, length_range R, shard_cost_model Cos
   options.execution = execution::lockstep;
   auto const [times, lower] = detail::times_of_sizes(lengths, options, cost);
   auto const any = detail::takes_any_size(options, times.length.size());
-  auto const equal = detail::best_homogeneous(times, any);
+  auto const equal = detail::best_homogeneous(times);
   if (times.length.empty() || equal.status == status::infeasible) return detail::shards_of_bins<Index>(lengths, times, equal, lower);
   auto best = equal.time;
   pass_list<Index> list;

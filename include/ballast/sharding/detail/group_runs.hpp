@@ -151,7 +151,7 @@ inline void add_groups(run_plan& plan, degree_times const& t, std::vector<std::s
 /// Those of `lockstep_shards`.
 [[nodiscard]] inline run_plan lockstep_runs(degree_times t, std::uint64_t counts) {
   t.options.execution = execution::lockstep;
-  return without_waits(t, search_lockstep(t, best_homogeneous(t, t.any_sizes()).time, counts));
+  return without_waits(t, search_lockstep(t, best_homogeneous(t).time, counts));
 }
 /// The best of all rounds, which may end with all that is left in one micro-batch.
 [[nodiscard]] inline run_plan all_round_runs(degree_times const& t, bool rest_at_once) {

@@ -239,15 +239,14 @@ class block_exchange {
   return out;
 }
 
-/// The best level for the policy of the options. @param by_tokens  whether bins by tokens are tried, too
-[[nodiscard]] inline bin_list best_homogeneous(degree_times const& t, bool by_tokens) {
+/// The best level for the policy of the options.
+[[nodiscard]] inline bin_list best_homogeneous(degree_times const& t) {
   bin_list best;
   if (t.length.empty()) return {status::feasible, 0, 0, {}, {}};
   for (std::size_t level = 0; level < t.levels; ++level) {
     if (t.length[0] > t.room(level)) continue;
     auto bins = t.options.execution == execution::lockstep ? lockstep_bins(t, level) : least_loaded_blocks(t, level);
     if (bins.status == status::feasible && bins.time < best.time) best = std::move(bins);
-    if (!by_tokens) continue;
     bins = balanced_token_bins(t, level);
     if (bins.status == status::feasible && bins.time < best.time) best = std::move(bins);
   }
