@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace test_sharding_simple_shards {
@@ -195,6 +196,66 @@ TEST_CASE("lockstep_shards: micro-batches that are formed anew take less and hol
   }
   CAPTURE(rounds_alone, improved);
   CHECK(improved < rounds_alone / 200 * 199);
+}
+
+TEST_CASE("lockstep_shards: where micro-batches cost much, full ones save some", "[sharding][property]") {
+  ballast::splitmix64 draw(9);
+  int fewer = 0;
+  for (int round = 0; round < 40; ++round) {
+    auto const cost = ballast_test::flexsp_cost();
+    ballast::sharding_options const o{.capacity = 7645, .ranks = 32, .cost_per_pass = 629356300, .execution = execution::lockstep};
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t left = 7645 * 32 * 47 / 10; left > 0; left -= lengths.back())  // 4.7 micro-batches
+      lengths.push_back((std::min)(std::int64_t{60'000}, 9'000'000 / (1 + static_cast<std::int64_t>(draw() % 9'000))));
+    auto const times = ballast::detail::times_of_degrees(lengths, o, cost);
+    ballast::detail::micro_batch_search search(times);
+    search.rest_at_once = 1;
+    search.run_all_rounds(search.time);
+    search.run(3);
+    search.run_stretched_rounds();
+    search.improve();
+    auto const time = search.time;
+    auto const count = search.best.size();
+    search.run_full_rounds();
+    CAPTURE(round, lengths);
+    CHECK(search.time <= time);
+    CHECK((search.time == time ? search.best.size() == count : search.time < time));
+    fewer += search.best.size() < count;
+    std::vector<std::size_t> held;
+    for (std::size_t m = 0; m < search.best.size(); ++m) held.insert(held.end(), search.best[m].begin(), search.best[m].end());
+    std::sort(held.begin(), held.end());
+    CHECK(held == ballast::detail::all_positions(times));
+    auto const plan = lockstep_shards(lengths, o, cost);
+    CHECK(sound_shards(plan, lengths, o, cost));
+    CHECK(plan.time.value <= search.time);
+  }
+  CAPTURE(fewer);
+  CHECK(fewer >= 6);
+}
+
+TEST_CASE("lockstep_shards: where tokens leave little room, plan and bound are near the optimum of 4 ranks", "[sharding][property]") {
+  ballast::splitmix64 draw(26);
+  double bound = 0, plan = 0;
+  constexpr int rounds = 60;
+  for (int round = 0; round < rounds; ++round) {
+    auto const cost = ballast_test::flexsp_cost();
+    ballast::sharding_options const o{.capacity = 7645, .ranks = 4, .cost_per_pass = 629356300, .execution = execution::lockstep};
+    std::vector<std::int64_t> lengths(8);
+    for (auto& l : lengths) l = 9'000'000 / (100 + static_cast<std::int64_t>(draw() % 9'000));
+    auto const sum = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    auto const tokens = 4 * 7645 * (2 + round % 2) / 100 * 97;  // of two or three micro-batches
+    for (auto& l : lengths) l = std::clamp(l * tokens / sum, std::int64_t{16}, std::int64_t{4 * 7645});
+    auto const best = static_cast<double>(exhaustive_shards(lengths, o, cost).lockstep);
+    auto const found = lockstep_shards(lengths, o, cost).time;
+    CAPTURE(round, lengths);
+    CHECK(static_cast<double>(found.lower_bound) <= best);
+    CHECK(static_cast<double>(found.value) >= best);
+    bound += best / static_cast<double>(found.lower_bound) / rounds;
+    plan += static_cast<double>(found.value) / best / rounds;
+  }
+  CAPTURE(bound, plan);
+  CHECK(bound < 1.012);
+  CHECK(plan < 1.015);
 }
 
 TEST_CASE("lockstep_shards: any number of ranks", "[sharding][property]") {

@@ -114,9 +114,9 @@ template <class = when_called>
     return search.deep || (n <= most / static_cast<std::int64_t>(t.options.ranks) && plan.value - lower > lower / 1000);
   };
   if (hopes(std::int64_t{1} << 14)) keep(fixed_runs(t, lower));
-  if (hopes(std::int64_t{1} << 12)) keep(all_round_runs(t, true));
+  if (hopes(std::int64_t{1} << 12)) keep(all_round_runs(t, 1));
   if (search.deep) {
-    keep(all_round_runs(t, false));
+    keep(all_round_runs(t, 0));
     keep(lockstep_runs(t, lockstep_counts(search)));
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);

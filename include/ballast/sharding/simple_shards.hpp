@@ -126,7 +126,8 @@ struct lockstep_options {
 /// The time is the sum of the slowest groups of all micro-batches. Samples are dealt into micro-batches in several ways: neighbours in
 /// length together, in turn, or the longest in one micro-batch and the rest by tokens; or micro-batches are formed one after the other: the
 /// longest sample that is left, on the number of ranks with which all of them do most work in its time, and what has room beside it; all
-/// that is left may be the last one. At last some micro-batches are formed anew, a few times.
+/// that is left may be the last one. At last some micro-batches are formed anew, a few times; and all of them, where they cost much and
+/// there may be one too many.
 /// `power_of_two_groups` plans each micro-batch, and the best of all is kept, which is never slower than the best groups of one size. Where
 /// `options.sizes` allows it, groups of other sizes are tried too.
 ///
@@ -142,7 +143,7 @@ struct lockstep_options {
 /// groups that `options.sizes` allows
 /// @throws invalid_input if a length or an option is not positive, or the sum of all times exceeds 2^62
 /// @par Complexity
-/// O(n log n), and at most `7 counts + 20` plans of all samples, each O(n log n log ranks) times at most 17 + log2(ranks). With any sizes,
+/// O(n log n), and at most `7 counts + 30` plans of all samples, each O(n log n log ranks) times at most 17 + log2(ranks). With any sizes,
 /// half as many more plans on O(sqrt(ranks)) sizes in place of log2(ranks), and the bound of `shard_bounds`.
 /// @par Determinism
 /// A pure function of its arguments; equal lengths keep their order.

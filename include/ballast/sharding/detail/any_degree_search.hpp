@@ -216,7 +216,7 @@ template <shard_cost_model Cost>
   if (known() - lower > lower / 1000) keep(round_runs(t, known() == block_plan::none ? known() : known() + known() / 8));
   if (deep) {
     keep(lockstep_runs(t, 6));
-    keep(all_round_runs(t, true));
+    keep(all_round_runs(t, 1));
   }
   auto const search = [&](degree_rule degrees, std::int64_t from) {
     keep(any_degree_search(any, lower, powers_of_two, degrees, from).run(attempts));

@@ -73,7 +73,9 @@ class group_planner {
 
   /// The best groups that the search finds for the samples at ascending positions; `time` is `degree_times::most` if it finds none.
   /// @param below  a time that the groups must stay below, if not the largest; the search goes on only if one attempt succeeds
-  group_fit const& plan(std::span<std::size_t const> samples, std::int64_t below = degree_times::most) {
+  /// @param useful  the search ends where groups of powers of two seem to take this time or more
+  group_fit const& plan(std::span<std::size_t const> samples, std::int64_t below = degree_times::most,
+                        std::int64_t useful = degree_times::most) {
     best_.clear(samples.size());
     if (samples.empty()) {
       best_.time = 0;
@@ -87,6 +89,7 @@ class group_planner {
       if (t_->fills(l) && equal_groups(samples, l)) keep(samples);
     if (best_.time == degree_times::most && best_fit(samples, below == degree_times::most ? below : below - 1 - fixed)) keep(samples);
     for (int probe = 0; probe < 16 && degree_times::most > best_.time && best_.time - low > low / 1000; ++probe) {
+      if (low >= useful && !t_->any_sizes()) break;
       auto const middle = low + (best_.time - 1 - low) / 2;
       if (best_fit(samples, middle - fixed))
         keep(samples);

@@ -154,7 +154,7 @@ inline void add_groups(run_plan& plan, degree_times const& t, std::vector<std::s
   return without_waits(t, search_lockstep(t, best_homogeneous(t).time, counts));
 }
 /// The best of all rounds, which may end with all that is left in one micro-batch.
-[[nodiscard]] inline run_plan all_round_runs(degree_times const& t, bool rest_at_once) {
+[[nodiscard]] inline run_plan all_round_runs(degree_times const& t, std::int64_t rest_at_once) {
   micro_batch_search search(t);
   search.rest_at_once = rest_at_once;
   search.run_all_rounds(degree_times::most);

@@ -13,6 +13,7 @@
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,7 @@ class micro_batch_search {
   micro_batch_positions best;
   std::vector<group_fit> fits;             // of each micro-batch of the best
   std::int64_t time = degree_times::most;  // of the best
-  bool rest_at_once = false;               // whether rounds may end with all that is left in one micro-batch
+  std::int64_t rest_at_once = 0;           // most micro-batches with all that is left at which rounds may end
 
   /// Tries every way to deal into as few micro-batches as have room, and more, until `counts` numbers of each have room.
   void run(std::size_t counts) {
@@ -70,6 +71,22 @@ class micro_batch_search {
     keep_rounds(time, 4, [](std::int64_t longest) { return std::array{longest / 1000, longest / 6, longest / 2}; });
   }
 
+  /// The same in smaller steps, where a micro-batch costs more than a hundredth of the time and there may be one too many: rounds that
+  /// leave no more tokens than the others hold go before others, and the last three micro-batches may be planned at once.
+  void run_full_rounds() {
+    if (t_->options.cost_per_pass <= time / 100 || (!best.empty() && static_cast<std::int64_t>(best.size()) <= divide_up(tokens_, room())))
+      return;
+    rest_at_once = 3;
+    full_ = true;
+    quick_ = false;
+    keep_rounds(time, 4, [](std::int64_t longest) {
+      std::array<std::int64_t, 7> more{longest / 1000};
+      constexpr int eighths[] = {1, 2, 3, 4, 6, 8};
+      std::transform(std::begin(eighths), std::end(eighths), more.begin() + 1, [&](int e) { return longest / 8 * e; });
+      return more;
+    });
+  }
+
   /// Forms 2 to 9 of the best micro-batches anew, more often for few samples: what takes less replaces them. Rounds last as long as their
   /// longest sample takes or, at random, up to twice as long.
   void improve() {
@@ -94,7 +111,7 @@ class micro_batch_search {
         limit += fits[b].time;
       }
       std::sort(left.begin(), left.end());
-      if (!form(std::move(left), limit, true, 16, more)) continue;
+      if (!form(std::move(left), limit, 1, 16, more)) continue;
       best.resize(kept);
       fits.resize(kept);
       std::move(formed_.begin(), formed_.end(), std::back_inserter(best));
@@ -112,10 +129,10 @@ class micro_batch_search {
     best = std::move(formed_);
     fits = std::move(formed_fits_);
   }
-  /// Forms micro-batches of the samples one after the other, or ends `at_once` with all that are left. Returns whether they take less than
-  /// `limit`. @param step  a larger number of ranks is tried if it shortens the longest sample by 1 / `step`
+  /// Forms micro-batches of the samples one after the other, or ends with at most `at_once` of all that are left. Returns whether they take
+  /// less than `limit`. @param step  a larger number of ranks is tried if it shortens the longest sample by 1 / `step`
   template <class More>
-  bool form(std::vector<std::size_t> left, std::int64_t limit, bool at_once, std::int64_t step, More const& more) {
+  bool form(std::vector<std::size_t> left, std::int64_t limit, std::int64_t at_once, std::int64_t step, More const& more) {
     auto const ranks = static_cast<std::int64_t>(t_->options.ranks);
     formed_.clear();
     formed_fits_.clear();
@@ -125,23 +142,12 @@ class micro_batch_search {
       tokens += t_->length[i];
       work += work_[i];
     }
-    auto whole = false;  // whether all samples are in a micro-batch
-    micro_batch_positions at_once_batches;
-    std::vector<group_fit> at_once_fits;
-    std::int64_t at_once_time = limit;
+    auto const before = limit;
     while (!left.empty()) {
       auto const passes = divide_up(tokens, room());
-      if (formed_time_ + divide_up(work, ranks) + passes * t_->options.cost_per_pass >= at_once_time) break;
-      if (at_once && passes == 1 && planner_.bound(left) < at_once_time - formed_time_)
-        if (auto const& rest = planner_.plan(left, quick_ ? at_once_time - formed_time_ : degree_times::most);
-            rest.time < at_once_time - formed_time_) {
-          at_once_time = formed_time_ + rest.time;
-          at_once_batches = formed_;
-          at_once_batches.push_back(left);
-          at_once_fits = formed_fits_;
-          at_once_fits.push_back(rest);
-          whole = true;
-        }
+      if (formed_time_ + divide_up(work, ranks) + passes * t_->options.cost_per_pass >= limit) break;
+      if (passes <= at_once) limit = plan_rest(left, passes, tokens, limit);
+      need_ = full_ ? tokens - (passes - 1) * (room() / 100 * 97) : 0;
       if (!best_round(left, step, more)) break;
       formed_.emplace_back();
       for (auto const j : best_taken_) {
@@ -154,12 +160,42 @@ class micro_batch_search {
       formed_fits_.push_back(best_fit_);
       formed_time_ += best_fit_.time;
     }
-    if (left.empty() && formed_time_ < at_once_time) return true;
-    if (!whole) return false;
-    formed_ = std::move(at_once_batches);
-    formed_fits_ = std::move(at_once_fits);
-    formed_time_ = at_once_time;
+    if (left.empty() && formed_time_ < limit) return true;
+    if (limit == before) return false;
+    formed_ = std::move(at_once_);
+    formed_fits_ = std::move(at_once_fits_);
+    formed_time_ = limit;
     return true;
+  }
+  /// Plans all that are left in as many micro-batches of neighbours in length, of equal tokens. They are kept, behind those that are
+  /// formed, if all take less than `limit`. Returns that time or `limit`.
+  std::int64_t plan_rest(std::vector<std::size_t> const& left, std::int64_t count, std::int64_t tokens, std::int64_t limit) {
+    std::vector<std::span<std::size_t const>> parts;
+    std::vector<std::int64_t> bounds;
+    std::vector<group_fit> plans;
+    auto sum = formed_time_;
+    std::size_t end = 0;
+    for (std::int64_t k = 1, held = 0; k <= count; ++k) {
+      auto const from = end;
+      for (; end < left.size() && (k == count || held + t_->length[left[end]] / 2 < tokens * k / count); ++end)
+        held += t_->length[left[end]];
+      if (from == end) continue;
+      parts.push_back(std::span(left).subspan(from, end - from));
+      sum += bounds.emplace_back(planner_.bound(parts.back()));
+    }
+    for (std::size_t k = 0; k < parts.size() && sum < limit; ++k) {
+      auto const useful = limit - sum + bounds[k];
+      auto const& fit = planner_.plan(parts[k], quick_ ? useful : degree_times::most, useful);
+      if (fit.time >= useful) return limit;
+      sum += fit.time - bounds[k];
+      plans.push_back(fit);
+    }
+    if (sum >= limit) return limit;
+    at_once_ = formed_;
+    at_once_fits_ = formed_fits_;
+    for (auto const& part : parts) at_once_.emplace_back(part.begin(), part.end());
+    at_once_fits_.insert(at_once_fits_.end(), plans.begin(), plans.end());
+    return sum;
   }
   /// The samples and groups of the next micro-batch. Returns false if it finds none.
   /// @param more  by how much it may last longer than the longest sample
@@ -167,15 +203,22 @@ class micro_batch_search {
   bool best_round(std::vector<std::size_t> const& left, std::int64_t step, More const& more) {
     best_fit_.time = degree_times::most;
     std::int64_t most_work = 0;
+    auto full = false;  // whether the best leaves no more tokens than others hold
     auto quickest = degree_times::most;
     for (std::size_t l = 0; l < t_->levels; ++l) {
       if (!t_->allows(left[0], l) || t_->at(left[0], l) >= quickest - quickest / step) continue;
       quickest = t_->at(left[0], l);
       for (auto const extra : more(quickest)) {
         auto const work = fill_round(left, l, quickest + extra);
+        auto const holds = need_ <= 0 || tokens_of(placed_) >= need_;
+        auto const worse = [&](std::int64_t least) {
+          return best_fit_.time < degree_times::most && holds <= full &&
+                 (holds < full || compare_products(work, best_fit_.time, most_work, least) <= 0);
+        };
+        if (worse(work / static_cast<std::int64_t>(t_->options.ranks) + t_->options.cost_per_pass)) continue;
         planner_.reshape(placed_, fit_);
-        if (fit_.time == degree_times::most) continue;
-        if (best_fit_.time < degree_times::most && compare_products(work, best_fit_.time, most_work, fit_.time) <= 0) continue;
+        if (fit_.time == degree_times::most || worse(fit_.time)) continue;
+        full = holds;
         most_work = work;
         std::swap(fit_, best_fit_);
         std::swap(taken_, best_taken_);
@@ -252,6 +295,9 @@ class micro_batch_search {
     return fit_.groups.size();
   }
 
+  [[nodiscard]] std::int64_t tokens_of(std::vector<std::size_t> const& positions) const {
+    return std::accumulate(positions.begin(), positions.end(), std::int64_t{0}, [&](auto sum, auto i) { return sum + t_->length[i]; });
+  }
   [[nodiscard]] std::int64_t room() const { return t_->options.capacity * static_cast<std::int64_t>(t_->options.ranks); }
 
   /// Plans the groups of each micro-batch; keeps them if they take less than the best. Returns whether all have groups, or cannot be best.
@@ -276,7 +322,7 @@ class micro_batch_search {
     }
     std::vector<group_fit> plans;
     for (std::size_t b = 0; b < batches.size(); ++b) {
-      auto const& fit = planner_.plan(batches[b]);
+      auto const& fit = planner_.plan(batches[b], degree_times::most, time - sum + bounds[b]);
       if (fit.time == degree_times::most) return false;
       sum += fit.time - bounds[b];
       if (sum >= time) return true;
@@ -348,9 +394,13 @@ class micro_batch_search {
   std::vector<std::int64_t> work_;  // least rank-time of each position
   group_fit fit_, best_fit_;        // of a round
   bool quick_ = false;              // whether the last micro-batch is planned only if a single pass takes little enough
+  bool full_ = false;               // whether a round that leaves few enough tokens for as few micro-batches goes before others
+  std::int64_t need_ = 0;           // tokens of such a round
   micro_batch_positions formed_;    // the last that `form` made, their groups and their time
   std::vector<group_fit> formed_fits_;
   std::int64_t formed_time_ = 0;
+  micro_batch_positions at_once_;  // those of a round before, and all that it left
+  std::vector<group_fit> at_once_fits_;
   std::vector<std::size_t> taken_, best_taken_, placed_;
   std::vector<open_groups> open_;  // of each level
   std::vector<std::size_t> used_;  // levels with such groups, ascending
@@ -361,12 +411,13 @@ class micro_batch_search {
                                                         bool improves = true) {
   micro_batch_search out(t);
   out.time = below;
-  out.rest_at_once = true;
+  out.rest_at_once = 1;
   out.run_all_rounds(below);
   out.run(static_cast<std::size_t>(counts));
   if (improves) {
     out.run_stretched_rounds();
     out.improve();
+    out.run_full_rounds();
   }
   return out;
 }
