@@ -23,34 +23,33 @@ namespace detail {
 
 // The two families of dual feasible functions of `packing_lower_bound`, over all their parameters.
 
-/// The number of lengths that are at least t, and their sum, for t in 0 … capacity + 1.
+/// What the lengths have above t tokens in sum, for t in 0 … capacity.
 struct length_tails {
-  pooled_vector<std::int64_t> count, sum;
+  pooled_vector<std::int64_t> above;
   std::int64_t capacity = 0;
   std::int64_t unit = 1;  // lengths are divided by this and rounded down
 
   length_tails(histogram const& lengths, std::int64_t full_capacity, std::int64_t divisor)
-      : count(static_cast<std::size_t>(full_capacity / divisor) + 2, 0),
-        sum(count.size(), 0),
-        capacity(full_capacity / divisor),
-        unit(divisor) {
-    std::int64_t tail_count = 0, tail_sum = 0;
-    auto t = capacity;
-    auto const fill_above = [&](std::int64_t length) {
-      for (; t > length; --t) {
-        count[static_cast<std::size_t>(t)] = tail_count;
-        sum[static_cast<std::size_t>(t)] = tail_sum;
-      }
-    };
-    for (auto k = lengths.lengths.size(); k-- > 0;) {
-      auto const length = lengths.lengths[k] / divisor, samples = static_cast<std::int64_t>(lengths.counts[k]);
-      fill_above(length);
-      tail_count += samples;
-      tail_sum += samples * length;
-    }
-    fill_above(-1);
+      : above(static_cast<std::size_t>(full_capacity / divisor) + 1, 0), capacity(full_capacity / divisor), unit(divisor) {
+    std::int64_t sum = 0, longer = 0;
+    auto t = above.size();
+    for (auto k = lengths.lengths.size(); k-- > 0; longer += static_cast<std::int64_t>(lengths.counts[k]))
+      for (auto const length = static_cast<std::size_t>(lengths.lengths[k] / divisor); t > length;) above[--t] = sum += longer;
+    while (t > 0) above[--t] = sum += longer;
   }
+  [[nodiscard]] std::int64_t operator()(std::int64_t t) const { return above[static_cast<std::size_t>(t)]; }
+  /// The number of lengths that are at least t, for t in 1 … capacity.
+  [[nodiscard]] std::int64_t count(std::int64_t t) const { return (*this)(t - 1) - (*this)(t); }
 };
+
+/// Calls `hopeful(a, b)` for the interval first … last, if there is one, and while it returns true for its halves, down to single numbers.
+template <class Hopeful>
+void search_halves(std::int64_t first, std::int64_t last, Hopeful const& hopeful) {
+  if (first > last || !hopeful(first, last) || first == last) return;
+  auto const middle = first + (last - first) / 2;
+  search_halves(first, middle, hopeful);
+  search_halves(middle + 1, last, hopeful);
+}
 
 /// Replaces `best` by `base + value / one`, rounded up, if that is better.
 inline void take_better(packs_needed& best, std::int64_t base, std::int64_t value, std::int64_t one, packing_bound bound,
@@ -62,28 +61,31 @@ inline void take_better(packs_needed& best, std::int64_t base, std::int64_t valu
 /// down.
 inline void dual_feasible_bound(length_tails const& tails, std::int64_t at_most, packs_needed& best) {
   auto const c = tails.capacity;
-  auto const at = [&](std::int64_t t) { return tails.count[static_cast<std::size_t>(t)]; };
-  auto const big = at(c / 2 + 1);  // each counts 1, reduced by what `steps` counts
-  auto const halves = at((c + 1) / 2) - big;
-  // steps[t - 1]: number of short samples of length t or more, minus big samples that leave room for t. Their sum over the multiples t of u
-  // is the sum of the floors.
-  pooled_vector<std::int64_t> steps(static_cast<std::size_t>(c / 2));
-  for (std::int64_t t = 1; t <= c / 2; ++t) steps[static_cast<std::size_t>(t - 1)] = (at(t) - halves - big) - (big - at(c - t + 1));
-  // The floors sum to at most (light + big * (u - 1)) / u: what short samples hold less what is left beside big ones, and what is rounded.
-  auto const sum = [&](std::int64_t t) { return tails.sum[static_cast<std::size_t>(t)]; };
-  auto const light = sum(0) - sum((c + 1) / 2) - (big * c - sum(c / 2 + 1));
-  for (auto u = c / 2; u >= 1 && best.packs < at_most;) {
-    auto const f = c / u, lowest = c / (f + 1) + 1;      // F is the same from here to there
-    auto least = f * (2 * (best.packs - big) - halves);  // twice the sum of the floors must be above it
-    auto const hopeless = [&](std::int64_t unit) { return 2 * (light + big * (unit - 1)) <= least * unit; };
-    if (hopeless(u) && hopeless(lowest)) u = lowest - 1;  // as in between, both sides being linear
-    for (; u >= lowest && best.packs < at_most; --u) {
-      std::int64_t floors = 0;
-      for (std::int64_t i = 0, t = u - 1; i < f / 2; ++i, t += u) floors += steps[static_cast<std::size_t>(t)];
-      if (2 * floors <= least) continue;
-      take_better(best, big, 2 * floors + f * halves, 2 * f, packing_bound::dual_feasible, u, tails.unit);
-      least = f * (2 * (best.packs - big) - halves);
-    }
+  auto const big = tails.count(c / 2 + 1);  // each counts 1, reduced by the floor
+  auto const halves = tails.count((c + 1) / 2) - big;
+  // At most u times the sum of floors above x: what short samples hold there, less what is left beside big ones, and what is rounded.
+  auto const rest = [&](std::int64_t x, std::int64_t u) {
+    auto const light = tails(x) - tails(c - x) - (c / 2 - x) * (big + halves) - (c - c / 2 - x) * big;
+    return light + (u - 1) * (big - tails.count(c - x));
+  };
+  for (std::int64_t u = c / 2, f = 1; u >= 1 && best.packs < at_most;) {
+    f = f < u ? f + 1 : c / u;
+    auto const lowest = f + 1 < u ? c / (f + 1) + 1 : u;                  // F is the same from here to there
+    auto const least = [&] { return 2 * (best.packs - big) - halves; };   // twice the sum of the floors must be above F times it
+    if (least() >= 0 && 2 * rest(0, u) <= least() * (c - u + 1)) return;  // nor for any lower unit
+    search_halves(-u, -lowest, [&](std::int64_t first, std::int64_t last) {
+      auto const each = halves + 2 * big;
+      auto const* const above = tails.above.data();
+      std::int64_t floors = 0;  // at most: short samples of t or more, less big samples that leave room for `beside`, at all multiples
+      for (auto t = -last, beside = -first, i = f / 2; i > 0; --i, t -= last, beside -= first) {
+        if (i % 32 == 0 && first == last && 2 * (rest(t + last, -last) - floors * last) <= -f * least() * last) return false;
+        floors += above[t - 1] - above[t] + above[c - beside] - above[c - beside + 1] - each;
+      }
+      if (best.packs >= at_most || 2 * floors <= f * least()) return false;
+      if (first == last) take_better(best, big, 2 * floors + f * halves, 2 * f, packing_bound::dual_feasible, -last, tails.unit);
+      return true;
+    });
+    u = lowest - 1;
   }
 }
 
@@ -132,18 +134,15 @@ inline void dual_feasible_bound_at_lengths(histogram const& lengths, std::int64_
 inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_needed& best) {
   auto const c = tails.capacity;
   for (std::int64_t k = 3; k <= 5; ++k)
-    for (auto p = c / k + 1; p <= c / (k - 1) && best.packs < at_most; ++p) {
-      auto const q = k * p - c;
-      std::int64_t value = 0;  // in 1 / (k (k - 1) q)
-      for (std::int64_t j = 1; j < k; ++j) {
-        auto const foot = static_cast<std::size_t>(c - (k - j) * p + 1);     // first length on the ramp
-        auto const top = static_cast<std::size_t>(j * p);                    // first length on the plateau after the ramp
-        auto const end = static_cast<std::size_t>(c - (k - 1 - j) * p + 1);  // first length on the next ramp
-        value += j * ((k - 1) * q - c) * (tails.count[foot] - tails.count[top]) + k * (tails.sum[foot] - tails.sum[top]) +
-                 j * k * q * (tails.count[top] - tails.count[end]);
-      }
-      take_better(best, 0, value, k * (k - 1) * q, packing_bound::ramp, p, tails.unit);
-    }
+    search_halves(c / k + 1, c / (k - 1), [&](std::int64_t first, std::int64_t last) {
+      // Ramps that begin where the last p has them and are as wide as the narrowest, the last one of the first p, are above those of all p.
+      auto const width = (k - 1) * first + last - c;
+      std::int64_t value = 0;  // in 1 / ((k - 1) width)
+      for (std::int64_t j = 1; j < k; ++j) value += tails(c - (k - j) * last) - tails(c - (k - j) * last + width);
+      if (best.packs >= at_most || value <= best.packs * (k - 1) * width) return false;
+      if (first == last) take_better(best, 0, value, (k - 1) * width, packing_bound::ramp, first, tails.unit);
+      return true;
+    });
 }
 
 }  // namespace detail

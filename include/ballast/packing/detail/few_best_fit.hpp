@@ -117,12 +117,12 @@ class few_rooms {
   /// The first bucket from `b` on that has a pack, or `buckets`.
   [[nodiscard]] std::size_t bucket_from(std::uint64_t b) const {
     if (b >= buckets) return buckets;
-    auto word = b / 64;
-    if (auto const rest = words_[word] >> b % 64; rest != 0) return b + static_cast<std::size_t>(std::countr_zero(rest));
-    auto const more = some_ >> word >> 1;
-    if (more == 0) return buckets;
-    word += 1 + static_cast<std::size_t>(std::countr_zero(more));
-    return word * 64 + static_cast<std::size_t>(std::countr_zero(words_[word]));
+    auto const word = static_cast<std::size_t>(b / 64);
+    auto const rest = words_[word] >> b % 64 << b % 64, more = some_ >> word >> 1;
+    if ((rest | more) == 0) return buckets;
+    auto const later = (word + 1 + static_cast<std::size_t>(std::countr_zero(more))) % 64;
+    auto const bits = rest != 0 ? rest : words_[later];
+    return (rest != 0 ? word : later) * 64 + static_cast<std::size_t>(std::countr_zero(bits));
   }
   int shift_;
   std::size_t steps_ = 0;
@@ -212,6 +212,8 @@ template <class Weights, index_type Index>
     for (std::size_t k = 0; k < n; ++k) out.members[a.size[a.pack_of[k]]++] = static_cast<Index>(a.order[k]);
     if (std::cmp_greater_equal(volume.packs, packs)) return volume;
   }
+  items.classes.lengths.reserve(n);
+  items.classes.counts.reserve(n);
   for (auto k = n; k-- > 0;) items.classes.append(a.weight[a.order[k]], 1);
   return packing_lower_bound(items.classes, items.capacity, items.max_samples, static_cast<std::int64_t>(packs));
 }
