@@ -188,8 +188,24 @@ class TestMeter(unittest.TestCase):
         self.assertEqual(plan.measured.steps, 1)
 
     def test_what_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "every = 0 must be an integer, at least 1"):
-            Meter(plan_of(1), every=0)
+        plan, names = plan_of(1), {"every": 3}
+        for make, error, sentence in (
+            (lambda: Meter(3), TypeError, "plan = 3 must be a Plan"),
+            (lambda: Meter(plan, 3), TypeError, "model = 3 must be a module or None"),
+            (lambda: Meter(plan, log="wandb"), TypeError, "log = 'wandb' must be a function or None"),
+            (lambda: Meter(plan, every=2.0), TypeError, "every = 2.0 must be an integer"),
+            (lambda: Meter(plan, every=True), TypeError, "every = True must be an integer"),
+            (lambda: Meter(plan, every=0), ValueError, "every = 0 must be at least 1"),
+            (lambda: Meter(plan, recalibrate=-1), ValueError, "recalibrate = -1 must be at least 0"),
+            (lambda: Meter(plan, clock=None), TypeError, "clock = None must be a function"),
+            (lambda: MeterCallback(names), TypeError, "plan = {'every': 3} must be a Plan"),
+            (lambda: MeterCallback(plan, every=-1), ValueError, "every = -1 must be at least 0"),  # not when it trains
+            (lambda: MeterCallback(plan, recalibrate=None), TypeError, "recalibrate = None must be an integer"),
+        ):
+            with self.assertRaises(error) as raised:
+                make()
+            self.assertEqual(str(raised.exception), sentence)
+        self.assertEqual(Meter(plan, every=np.int64(2)).every, 2)
         with self.assertRaisesRegex(ValueError, "recalibrate needs the times of all ranks, and a plan by cost="):
             Meter(Plan(LENGTHS, capacity=64, ranks=1, costs=LENGTHS), recalibrate=4)
         plan = plan_of(1)

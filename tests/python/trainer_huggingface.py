@@ -161,6 +161,12 @@ class TestTrainer(unittest.TestCase):
             trainer(plan_of(2))
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(ValueError, "has no ballast.json"):
             trainer(plan_of(1)).train(resume_from_checkpoint=folder)
+        for text, sentence in (('{"words": [', "ballast.json is damaged"), ("[1]", "state is of type list: it must be what")):
+            with tempfile.TemporaryDirectory() as folder:
+                with open(os.path.join(folder, "ballast.json"), "w") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(ValueError, sentence):
+                    trainer(plan_of(1)).train(resume_from_checkpoint=folder)
 
 
 class TestChecks(unittest.TestCase):
@@ -505,9 +511,22 @@ class TestRawText(unittest.TestCase):
             "train_dataset is streamed": lambda: trainer(token_rows().to_iterable_dataset(), capacity=64, max_steps=3),
             "capacity is missing": lambda: trainer(token_rows()),
             "cannot be read from the model.*give cost=": lambda: trainer(token_rows(), Model(), capacity=64),
+            "train_dataset is empty": lambda: trainer(token_rows().select([]), capacity=64, max_steps=3),
+            "train_dataset has rows without input_ids": lambda: trainer([{"ids": [1, 2]}], capacity=64),
+            "train_dataset has rows without input_ids .*list": lambda: trainer([[1, 2]], capacity=64),
         }.items():
             with self.assertRaisesRegex(ValueError, sentence):
                 made()
+        for name, value, sentence in (
+            ("plan", 3, "plan = 3 must be a Plan or None"),
+            ("capacity", 64.0, "capacity = 64.0 must be an integer or None"),
+            ("capacity", True, "capacity = True must be an integer or None"),
+            ("pack_evaluation", None, "pack_evaluation = None must be True or False"),
+            ("check_model", 1, "check_model = 1 must be True or False"),
+            ("check_lengths", "no", "check_lengths = 'no' must be True or False"),
+        ):
+            with self.assertRaisesRegex(TypeError, f"^{sentence}$"):
+                trainer(token_rows(), **{name: value})
         rows = token_rows().remove_columns("labels")
         found = trainer(rows, capacity=64)  # neither a collator nor a plan
         self.assertIsInstance(found.data_collator, Packed)
@@ -627,11 +646,36 @@ class TestTrl(unittest.TestCase):
             pack_dataset(uneven, 8)
         with self.assertRaisesRegex(ValueError, "'text' is of type string"):
             pack_dataset(datasets.Dataset.from_dict({"text": ["a"]}), 8)
+        for arguments, error, sentence in (
+            ((None, 8), TypeError, "dataset = None must be a datasets.Dataset"),
+            ((datasets.DatasetDict(a=uneven), 8), TypeError, "dataset = DatasetDict.* must be a datasets.Dataset"),
+            ((uneven.to_iterable_dataset(), 8), TypeError, "dataset = IterableDatas.* must be a datasets.Dataset"),
+            ((uneven, 8.0), TypeError, "seq_length = 8.0 must be an integer"),
+            ((uneven, 0), ValueError, "seq_length = 0 must be positive"),
+            ((uneven, 8, None), TypeError, "strategy = None must be a string"),
+            ((uneven, 8, "bfd", 3), TypeError, "map_kwargs = 3 must be a dictionary or None"),
+            ((datasets.Dataset.from_dict({"input_ids": [[], []]}), 8), ValueError, "the dataset has no rows with tokens to pack"),
+            ((datasets.Dataset.from_dict({"input_ids": []}), 8), ValueError, "the dataset has no rows with tokens to pack"),
+        ):
+            with self.assertRaisesRegex(error, f"^{sentence}$"):
+                pack_dataset(*arguments)
 
     def test_knapsack_of_lengths(self):
         packs = knapsack_of_lengths([5, 3, 8, 2], 8)
         self.assertEqual(sorted(n for pack in packs for n in pack), [2, 3, 5, 8])
         self.assertTrue(all(sum(pack) <= 8 for pack in packs))
+        self.assertEqual(knapsack_of_lengths([], 8), [])
+        for numbers, capacity, error, sentence in (
+            ([5, 3.0], 8, TypeError, "numbers = [5, 3.0] must be a sequence of integers"),
+            ("53", 8, TypeError, "numbers = '53' must be a sequence of integers"),
+            ([5, 0], 8, ValueError, "numbers[1] = 0 must be positive"),
+            ([5, 9], 8, ValueError, "numbers[1] = 9 exceeds capacity 8: cut or drop such samples first"),
+            ([5], 0, ValueError, "capacity = 0 must be positive"),
+            ([5], "8", TypeError, "capacity = '8' must be an integer"),
+        ):
+            with self.assertRaises(error) as raised:
+                knapsack_of_lengths(numbers, capacity)
+            self.assertEqual(str(raised.exception), sentence)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import unittest
+import warnings
 
 import numpy as np
 import torch
@@ -118,6 +119,23 @@ class TestMicroBatches(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "a sample has .* tokens, more than max_token_len"):
             ours.rearrange_micro_batches(batch_of([5, 2000]), 1024)
 
+    def test_a_wrong_argument_is_named_in_one_sentence(self):
+        batch = batch_of([5, 8, 3, 2])
+        for options, error, sentence in (
+            ({"batch": None}, TypeError, "batch = None must be a TensorDict with input_ids"),
+            ({"batch": {"input_ids": 3}}, TypeError, "batch = {'input_ids': 3} must be a TensorDict with input_ids"),
+            ({"max_token_len": 10.0}, TypeError, "max_token_len = 10.0 must be an integer$"),
+            ({"max_token_len": 0}, ValueError, "max_token_len = 0 must be positive$"),
+            ({"min_num_micro_batch": "2"}, TypeError, "min_num_micro_batch = '2' must be an integer or None$"),
+            ({"num_batches_divided_by": 0}, ValueError, "num_batches_divided_by = 0 must be positive$"),
+            ({"same_micro_num_in_dp": 1}, TypeError, "same_micro_num_in_dp = 1 must be True or False$"),
+            ({"force_group_size": -1}, ValueError, "force_group_size = -1 must be positive$"),
+            ({"force_group_size": 2**64}, ValueError, "the batch size of a rank must be divisible by force_group_size"),
+        ):
+            with self.assertRaisesRegex(error, "^" + sentence):
+                ours.rearrange_micro_batches(**{"batch": batch, "max_token_len": 10, **options})
+        self.assertEqual(len(ours.rearrange_micro_batches(batch, sys.maxsize)[1]), 1)  # no limit
+
 
 class TestMicroBatchIndices(unittest.TestCase):
     def test_a_sample_without_tokens(self):
@@ -173,6 +191,38 @@ class TestPartitions(unittest.TestCase):
         self.assertLess(max(sums) / min(sums), 1.2)
         parts = ours.get_seqlen_balanced_partitions([0, 0, 0, 5], 4, False)
         self.assertEqual(sorted(parts), [[0], [1], [2], [3]])
+
+    def test_a_wrong_argument_is_named_in_one_sentence(self):
+        parts, groups = ours.get_seqlen_balanced_partitions, ours.get_group_balanced_partitions
+        for call, arguments, error, sentence in (
+            (parts, ([1, 2], 2.0, True), TypeError, "k_partitions = 2.0 must be an integer"),
+            (parts, ([1, 2], 0, True), ValueError, "k_partitions = 0 must be positive"),
+            (parts, ([1, 2], 2, 1), TypeError, "equal_size = 1 must be True or False"),
+            (parts, (None, 2, True), TypeError, "seqlen_list = None must be a sequence of numbers"),
+            (parts, (["1", "2"], 2, True), TypeError, "seqlen_list = ['1', '2'] must be a sequence of numbers"),
+            (parts, (torch.ones(2, 2), 2, True), TypeError, "seqlen_list = tensor([[1., ... [1., 1.]]) must be a sequence of numbers"),
+            (parts, ([[1, 2], [3]], 2, True), ValueError, "seqlen_list has entries of different lengths: it must have one dimension"),
+            (parts, ([1, -2], 2, True), ValueError, "seqlen_list[1] = -2 must be a finite number from 0, or an integer below 2^62"),
+            (parts, ([1.0, np.nan], 2, True), ValueError, "seqlen_list[1] = nan must be a finite number from 0, or an integer below 2^62"),
+            (groups, ([1, 2], 3, 2), TypeError, "uid_list = 3 must be a sequence"),
+            (groups, ([1, 2], [0, 1], -1), ValueError, "k_partitions = -1 must be positive"),
+            (groups, ([2**31] * 2, [0, 1], 2), ValueError, "seqlen_list holds lengths so large that the work of all samples reaches 2^62"),
+        ):
+            with self.assertRaises(error) as raised:
+                call(*arguments)
+            self.assertEqual(str(raised.exception), sentence)
+
+    def test_all_kinds_of_arrays(self):
+        expected = ours.get_seqlen_balanced_partitions([1, 2, 3, 4], 2, True)
+        kinds = [np.uint8, np.int16, np.uint64, np.float16, np.float32, float]
+        arrays = [np.array([1, 2, 3, 4], kind) for kind in kinds] + [torch.tensor([1, 2, 3, 4])]
+        arrays += [torch.tensor([1.0, 2, 3, 4], dtype=torch.bfloat16), torch.tensor([1.0, 2, 3, 4], requires_grad=True)]
+        for weights in arrays:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertEqual(ours.get_seqlen_balanced_partitions(weights, 2, True), expected)
+            for uids in (np.array([[0, 0], [0, 0], [1, 0], [1, 0]]), torch.tensor([0, 0, 1, 1])):
+                self.assertEqual(ours.get_group_balanced_partitions(weights, uids, 2), [[2, 3], [0, 1]])
 
     def test_what_is_refused(self):
         with self.assertRaisesRegex(ValueError, "k_partitions"):

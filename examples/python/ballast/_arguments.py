@@ -26,8 +26,12 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {  # of annotations witho
     "str": ("a string", lambda x: isinstance(x, str)),
     "None": ("None", lambda x: x is None),
     "ArrayLike": ("an array", lambda x: x is not None),
+    "Callable": ("a function", callable),
+    "Dataset": ("a datasets.Dataset", lambda x: hasattr(x, "with_format") and hasattr(x, "__len__") and not isinstance(x, Mapping)),
+    "Module": ("a module", lambda x: hasattr(x, "parameters")),
+    "Sequence[Any]": ("a sequence", lambda x: _can_iterate(x) and hasattr(x, "__len__")),
     "Sequence[int]": ("a sequence of integers", lambda x: _all(x, _is_integer)),
-    "Iterable[int]": ("a sequence of integers", lambda x: _all(x, _is_integer, Mapping)),
+    "Iterable[int]": ("a sequence of integers", lambda x: _all(x, _is_integer, (Mapping, str, bytes))),
     "Sequence[float]": ("a sequence of numbers", lambda x: _all(x, _is_number)),
     "Sequence[str]": ("a sequence of strings", lambda x: _can_iterate(x)),
     "Sequence[tuple[int, int, int]]": ("a sequence of triples of integers", lambda x: _all(x, _is_triple)),
@@ -37,10 +41,51 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {  # of annotations witho
     "Iterable[ArrayLike]": ("a sequence of arrays", lambda x: _can_iterate(x)),
     "Iterable[tuple[Sample, int]]": ("an iterable of pairs (sample, length)", lambda x: _can_iterate(x)),
     "Sequence[tuple[int, int] | tuple[int, int, int]]": (_LEVELS, lambda x: _can_iterate(x)),
+    "dict[str, Any]": ("a dictionary", lambda x: isinstance(x, Mapping)),
     "Mapping[str, object]": ("a config", lambda x: isinstance(x, Mapping)),
-    "Callable[[int], float]": ("a function", callable),
     "PathLike[str]": ("a path", lambda x: isinstance(x, os.PathLike)),
     "object": ("the name, the config or the module of a model", lambda x: x is not None),
+}
+_KEYED = (r"\bmicro_batches = ", "multiple = "), (r"times ranks and micro_batches", "times multiple")
+_CU = (r"(?<!build )\bcu_seqlens_padded\b", "padded"), (r"(?<!build )\bcu_seqlens\b(?!:)", "cu")
+_SETTING = (
+    (r"\bkernels\.", ""),
+    (r'recompute\.modules = "" must be .*', 'recompute = "" must be "none", "full" or modules, as in "mlp,layernorm"'),
+)
+# Of native functions: what the library calls an argument or value in its sentences, and what Python calls it.
+_NAMES: dict[str, tuple[tuple[str, str], ...]] = {
+    "balance": ((r"\bitems\[", "weights["),),
+    "check": (
+        (r"\bkeys has", "together has"),
+        (r"^capacity, sample_multiple, .* must", "capacity must"),
+        (r"members\[\d+\] = (\d+) must be below (\d+)", r"the plan holds sample \1, but lengths has \2 entries"),
+    ),
+    "context_cu_seqlens": ((r"whole_row$", "None"), (r"; use std::int64_t", "")),
+    "gather_indices": ((r"^gather_rows:", "gather_indices:"),),
+    "label_counts": _CU,
+    "least_micro_batches": _KEYED,
+    "levels": ((r"(= -\d+) has a square outside .*", r"\1 must be positive"),),
+    "longest_sequence": _SETTING,
+    "lower_bound": ((r"histogram\.lengths\[\d+\] = (\d+) (.*) \(see oversize policy\)", r"a sample of \1 tokens \2"),),
+    "make_run": ((r", or automatic$", ", or None"),),
+    "memory": _SETTING,
+    "micro_batches": _KEYED,
+    "observe_ranks": ((r"^(?=\d+ times for)", "ms has "),),
+    "packed_row": ((r"\blongest = ", "max_seqlen = "),),
+    "partition": (
+        (r"\blayers\[", "costs["),
+        (r"size and capacity", "sizes and capacities"),
+        (r"\b(transfer|unit_time)(?=\[| has)", r"\1s"),
+    ),
+    "plan_steps": ((r", or automatic$", ", or None"),),
+    "position_ids": _CU,
+    "recompute": ((r"blocks\[(\d+)\]\.(\w+)", r"\2[\1]"),),
+    "retained_tasks": ((r"\bretained = ", "retain = "),),
+    "segment_ids": _CU,
+    "share_packs": ((r"lengths\[\d+\] = (-?\d+) must", r"packs hold a length of \1, which must"),),
+    "token_weights": _CU,
+    "zigzag_indices": _CU,
+    "zigzag_inverse": _CU,
 }
 _WRONG = 3  # from here on, how far arguments fit a signature of which one is of a wrong kind
 _CLASSES: set[str] = set()  # of this package
@@ -86,7 +131,7 @@ def _can_iterate(x: Any) -> bool:
         return False
 
 
-def _all(x: Any, test: Callable[[Any], bool], unlike: Any = (Mapping, Set)) -> bool:
+def _all(x: Any, test: Callable[[Any], bool], unlike: Any = (Mapping, Set, str, bytes)) -> bool:
     """Whether all entries pass a test, which those of an iterator do unseen: they come once. Sets have no order."""
     return _can_iterate(x) and not isinstance(x, unlike) and (iter(x) is x or all(map(test, x)))
 
@@ -171,7 +216,8 @@ def _kinds(annotation: str) -> list[tuple[str, Callable[[Any], bool] | None]]:
         names.append(ast.unparse(node.right))
         node = node.left
     names = list(dict.fromkeys((ast.unparse(node), *reversed(names))))
-    return [_KINDS.get(name) or (f"a {name}", _test_of(name)) for name in names]
+    keys = ("Callable" if name.startswith("Callable[") else name for name in names)
+    return [_KINDS.get(name) or (f"a {name}", _test_of(name)) for name in keys]
 
 
 def _test_of(name: str) -> Callable[[Any], bool] | None:
@@ -265,6 +311,7 @@ def named_in(module: dict[str, Any]) -> None:
 def _checked(function: Any, what: str) -> Any:
     signatures = [_signature(text, defaults) for text, _, defaults in function.__nb_signature__]
     only = signatures[0] if len(signatures) == 1 else None
+    names = _NAMES.get(what, ())
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -279,6 +326,11 @@ def _checked(function: Any, what: str) -> Any:
             fit, sentence = _complaint_of_all(what, signatures, args, kwargs, refused)
             if fit < _WRONG and not refused:
                 raise
+        except ValueError as error:
+            sentence = functools.reduce(lambda said, by: re.sub(*by, said), names, str(error))
+            if type(error) is not ValueError or sentence == str(error):
+                raise
+            raise ValueError(sentence) from None
         raise TypeError(sentence)
 
     del call.__wrapped__  # which inspect would ask

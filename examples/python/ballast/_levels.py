@@ -129,8 +129,8 @@ class LevelRun:
                 warm_up=warm_up if self._curriculum == "hbp" else None,
                 zero_length=self._zero_length,
             )
-        except ValueError as error:  # which names the argument of ballast.levels
-            raise ValueError(str(error).replace("gpus = ", "ranks = ")) from None
+        except (TypeError, ValueError) as error:  # which names the argument of ballast.levels
+            raise type(error)(str(error).replace("gpus = ", "ranks = ")) from None
 
     def _begin(self, epoch: int, how: How) -> _Part:
         """An epoch from its first step on."""

@@ -27,9 +27,11 @@ import numpy as np
 
 import ballast
 
+from ._arguments import named
 from .torch import gathered
 
 if TYPE_CHECKING:
+    import torch
     from transformers.trainer_callback import TrainerCallback
 
     from .torch import Plan
@@ -70,10 +72,11 @@ class Meter:
     takes the place of `ballast/wait`: the waiting of these steps by the cost of the plan.
     """
 
+    @named
     def __init__(
         self,
         plan: Plan,
-        model: Any = None,
+        model: torch.nn.Module | None = None,
         *,
         log: Callable[..., Any] | None = None,
         every: int = 10,
@@ -83,9 +86,8 @@ class Meter:
     ) -> None:
         import torch
 
-        for name, value, least in (("every", every, 1), ("recalibrate", recalibrate, 0)):
-            if not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} = {value!r} must be an integer, at least {least}")
+        _at_least(1, every=every)
+        _at_least(0, recalibrate=recalibrate)
         self.plan, self.log, self.every, self._recalibrate, self._group = plan, log, every, recalibrate, group
         parameters = [] if model is None else [p for p in model.parameters() if p.requires_grad]
         self._device = parameters[0].device if parameters else torch.device("cpu")
@@ -206,6 +208,12 @@ class Meter:
         return Measured(waiting, tokens / places, tokens / seconds, int(steps), self._predicted)
 
 
+def _at_least(least: int, **numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < least:
+            raise ValueError(f"{name} = {number} must be at least {least}")
+
+
 def _works(plan: Plan) -> Callable[[np.ndarray], int]:
     """What a pack takes by the cost of the plan."""
     warnings.warn(
@@ -238,6 +246,7 @@ class MeterCallback(TrainerCallback):
     `callbacks`; any other that trains on `plan` calls `add_to`.
     """
 
+    @named
     def __init__(
         self,
         plan: Plan,
@@ -247,6 +256,7 @@ class MeterCallback(TrainerCallback):
         group: Any = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        _at_least(0, every=every, recalibrate=recalibrate)
         self.plan, self._every = plan, every
         self._options: dict[str, Any] = {"recalibrate": recalibrate, "group": group, "clock": clock}
         self._meter: Meter | None = None

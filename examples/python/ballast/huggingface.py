@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import ballast
+from ballast._arguments import named_in
 from ballast._rows import check_batch, watch
 from ballast.accelerate import on_device, prepared
 from ballast.callbacks import MeterCallback
@@ -139,6 +140,8 @@ class Planned(_Trainer):
                     'cost="llama-3.1-8b", or plan='
                 ) from None
         lengths, seed = _lengths_of(self.train_dataset, "train_dataset"), args.seed
+        if not len(lengths):
+            raise ValueError("train_dataset is empty: there is nothing to plan")
         seed = seed if args.data_seed is None else args.data_seed
         if longest is not None:
             pieces = ballast.pack(lengths, capacity=longest, oversize="split", zero_length="skip").pieces
@@ -307,7 +310,11 @@ class Planned(_Trainer):
             if not os.path.exists(path):
                 raise ValueError(f"{resume_from_checkpoint} has no {STATE}: it was not saved by a planned trainer")
             with open(path) as file:
-                self.plan.resume(json.load(file), ranks=self.plan.ranks, micro_batches=self.plan.micro_batches)
+                try:
+                    state = json.load(file)
+                except ValueError as error:
+                    raise ValueError(f"{path} is damaged ({error}): resume another checkpoint") from None
+            self.plan.resume(state, ranks=self.plan.ranks, micro_batches=self.plan.micro_batches)
         if self.args.num_train_epochs > 1 and self.args.max_steps <= 0:
             self.args.max_steps = self.plan.steps  # the epochs of the plan are one pass to Trainer
         return super().train(resume_from_checkpoint, *args, **kwargs)
@@ -340,7 +347,10 @@ def _lengths_of(dataset: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name} is streamed, so that nobody knows its lengths: what is planned must have a length")
     columns = getattr(dataset, "column_names", None)
     if columns is None:
-        return np.fromiter((len(dataset[i]["input_ids"]) for i in range(len(dataset))), np.int64, len(dataset))
+        try:
+            return np.fromiter((len(dataset[i]["input_ids"]) for i in range(len(dataset))), np.int64, len(dataset))
+        except (IndexError, KeyError, TypeError) as error:
+            raise ValueError(f"{name} has rows without input_ids to take lengths from ({error}): tokenise it") from None
     if "input_ids" not in columns:
         raise ValueError(f"{name} has no column input_ids to take lengths from, but {', '.join(columns)}: tokenise it")
     return ballast.lengths.from_dataset(dataset)
@@ -413,9 +423,12 @@ def pack_dataset(
     from datasets import Dataset
 
     table = cast(pa.Table, dataset.with_format("arrow")[:])
-    if not table.column_names or len(table) == 0:
-        raise ValueError("the dataset has no rows to pack")
-    lengths = _row_lengths(table)
+    if seq_length < 1:
+        raise ValueError(f"seq_length = {seq_length} must be positive")
+    seq_length = min(int(seq_length), 2**62)
+    lengths = _row_lengths(table) if table.column_names and len(table) else np.zeros(0, np.int64)
+    if not lengths.any():
+        raise ValueError("the dataset has no rows with tokens to pack")
     too_long = np.flatnonzero(lengths > seq_length)
     if len(too_long):
         raise ValueError(
@@ -467,4 +480,11 @@ def _row_lengths(table: Any) -> NDArray[np.int64]:
 def knapsack_of_lengths(numbers: Sequence[int], capacity: int) -> list[list[int]]:
     """Lists of lengths that fit together, in the form of LLaMA-Factory's `greedy_knapsack`."""
     lengths = np.asarray(numbers, dtype=np.int64)
+    capacity = int(capacity)
+    for i in np.flatnonzero((lengths < 1) | (lengths > capacity))[: capacity > 0]:
+        what = "must be positive" if lengths[i] < 1 else f"exceeds capacity {capacity}: cut or drop such samples first"
+        raise ValueError(f"numbers[{i}] = {lengths[i]} {what}")
     return [lengths[np.asarray(pack)].tolist() for pack in ballast.pack(lengths, capacity=capacity).packs]
+
+
+named_in(globals())

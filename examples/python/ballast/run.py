@@ -152,6 +152,9 @@ class TrainingRun:
                 raise ValueError("capacity is missing: it is the most tokens of a micro-batch")
             if (curriculum, device) != ("hbp", "h100"):
                 raise ValueError("curriculum and device are for a run in levels: give levels, too")
+            for name in ("key", "buckets"):
+                if not options["order"] and options[name] != WITHOUT_LEVELS[name]:
+                    raise ValueError(f'{name} = {options[name]!r} says how order= sorts steps: give order="ascending", say, too')
             return make_run(self._lengths, **options, state=state)
         if options["costs"] is not None:
             raise ValueError("costs is not for a run in levels, in which a sample costs what its ranks take: give cost")

@@ -58,13 +58,17 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
         """
         if not 0 < fill <= 1:
             raise ValueError(f"fill = {fill} must be above 0 and at most 1")
+        places = 1  # of tokens in a step
         for name, value in (("capacity", capacity), ("ranks", ranks), ("micro_batches", micro_batches)):
-            if integer(name, value) < 1:
+            places *= integer(name, value)
+            if value < 1:
                 raise ValueError(f"{name} = {value} must be positive")
-            if name != "capacity" and value >= 2**31:
+            if value >= (2**63 if name == "capacity" else 2**31):
                 raise TypeError(f"{name} = {value} is too large")
         self._samples, self._ranks, self._drop_last = samples, ranks, drop_last
-        words = [int(word) for word in state or ()]
+        if places >= 2**62:
+            raise ValueError(f"capacity = {capacity} times ranks and micro_batches must be below 2^62")
+        words = [] if state is None else [int(word) for word in state]
         if words and words.pop() != _digest(words):
             raise ValueError("the state is not one of a stream, or is damaged: its last integer is no digest of the others")
         self._ended = words[0] if words else 0  # steps handed out after the last sample came
@@ -74,7 +78,7 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
             capacity=capacity,
             micro_batches=ranks * micro_batches,
             cost=cost,
-            tokens=max(1, int(capacity * ranks * micro_batches * fill)),
+            tokens=max(1, int(places * fill)),
             deadline=deadline,
             outlier=outlier,
             delay_price=delay_price,

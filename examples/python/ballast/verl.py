@@ -22,6 +22,9 @@ import numpy as np
 
 import ballast
 
+from ._arguments import named_in, shown
+from ._data_sets import as_array
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch.distributed import ProcessGroup
@@ -52,6 +55,7 @@ def install() -> None:
 def get_seqlen_balanced_partitions(seqlen_list: Any, k_partitions: int, equal_size: bool) -> list[list[int]]:
     """`k_partitions` sorted lists of indices, none empty, whose sums of `seqlen_list` are level."""
     weights = _whole(seqlen_list)
+    _positive(k_partitions=k_partitions)
     if len(weights) < k_partitions:
         raise ValueError(f"{len(weights)} items are too few for k_partitions = {k_partitions} parts that are not empty")
     if equal_size and len(weights) % k_partitions:
@@ -62,9 +66,13 @@ def get_seqlen_balanced_partitions(seqlen_list: Any, k_partitions: int, equal_si
 def get_group_balanced_partitions(seqlen_list: Any, uid_list: Sequence[Any], k_partitions: int) -> list[list[int]]:
     """Partitions with equally many groups, whose workloads are level; a group is a run of samples with the same uid."""
     lengths = _whole(seqlen_list)
-    if len(lengths) != len(uid_list):
-        raise ValueError(f"seqlen_list has {len(lengths)} entries but uid_list has {len(uid_list)}")
-    starts = [i for i, uid in enumerate(uid_list) if i == 0 or uid != uid_list[i - 1]]
+    _positive(k_partitions=k_partitions)
+    uids = list(getattr(uid_list, "tolist", lambda: uid_list)())  # of arrays and tensors
+    if len(lengths) != len(uids):
+        raise ValueError(f"seqlen_list has {len(lengths)} entries but uid_list has {len(uids)}")
+    if float((LINEAR + lengths.astype(float)) @ lengths) >= 2.0**62:
+        raise ValueError("seqlen_list holds lengths so large that the work of all samples reaches 2^62")
+    starts = [i for i, uid in enumerate(uids) if i == 0 or uid != uids[i - 1]]
     if len(starts) < k_partitions:
         raise ValueError(f"{len(starts)} groups of uid_list are too few for k_partitions = {k_partitions}")
     workloads = np.add.reduceat(LINEAR * lengths + QUADRATIC * lengths * lengths, starts)
@@ -90,12 +98,14 @@ def rearrange_micro_batches(
     """
     from verl.utils import tensordict_utils
 
+    multiple = 1 if num_batches_divided_by is None else num_batches_divided_by
+    _positive(max_token_len=max_token_len, num_batches_divided_by=multiple, force_group_size=force_group_size)
     parts = micro_batch_indices(
         _lengths_of(batch),
-        int(max_token_len),
-        int(force_group_size),
+        min(int(max_token_len), 2**50),  # above that, nothing is limited
+        min(int(force_group_size), 2**50),
         min_num_micro_batch or 1,
-        num_batches_divided_by or 1,
+        multiple,
         use_dynamic_bsz_balance,
         _all_max(dp_group) if same_micro_num_in_dp else None,
     )
@@ -119,7 +129,7 @@ def micro_batch_indices(
     lengths = np.maximum(lengths, 1)  # a sample that is masked altogether is planned as one token
     uneven = len(lengths) % group
     groups = len(lengths) // group
-    together = np.repeat(np.arange(groups + bool(uneven), dtype=np.int64), group)[: len(lengths)]
+    together = np.arange(len(lengths), dtype=np.int64) // group
     heaviest = int(np.bincount(together, weights=lengths).max()) if len(lengths) else 0
     least = 0
     if len(lengths) and heaviest <= capacity:
@@ -152,9 +162,14 @@ def micro_batch_indices(
 
 
 def _lengths_of(batch: Any) -> NDArray[np.int64]:
-    tokens = batch["input_ids"]
-    lengths = tokens.offsets().diff() if tokens.is_nested else batch["attention_mask"].sum(dim=1)
-    return np.asarray(lengths.cpu().numpy(), np.int64)
+    try:
+        tokens = batch["input_ids"]
+        lengths = tokens.offsets().diff() if tokens.is_nested else batch["attention_mask"].sum(dim=1)
+        return np.asarray(lengths.cpu().numpy(), np.int64)
+    except (AttributeError, IndexError, KeyError, TypeError):
+        raise TypeError(
+            f"batch = {shown(batch)} must be a TensorDict with input_ids: a nested tensor, or one beside attention_mask"
+        ) from None
 
 
 def _all_max(group: ProcessGroup | None) -> Maxima | None:
@@ -175,16 +190,30 @@ def _all_max(group: ProcessGroup | None) -> Maxima | None:
     return all_max
 
 
+def _positive(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"{name} = {number} must be positive")
+
+
 def _whole(numbers: Any) -> NDArray[np.int64]:
     """Weights as positive integers; floating-point ones, as verl's SFT trainer gives, are scaled to 40 bits."""
-    values = np.asarray(numbers.cpu() if hasattr(numbers, "cpu") else numbers)
-    if values.dtype.kind == "f":
-        if not np.isfinite(values).all():
-            raise ValueError(f"seqlen_list[{int(np.flatnonzero(~np.isfinite(values))[0])}] is not a finite number")
-        if (values != np.floor(values)).any() or (len(values) and values.max() > 2.0**53):
-            values = np.rint(values * (2.0**40 / values.max()))
-    return np.maximum(np.asarray(values, np.int64), 1)  # no weight is 0, so that no partition is empty
+    if hasattr(numbers, "detach"):  # a tensor
+        numbers = (numbers.float() if numbers.is_floating_point() and numbers.itemsize < 4 else numbers).detach().cpu()
+    values = as_array(numbers, "seqlen_list")
+    values = values.astype(np.float32) if values.dtype == np.float16 else values
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise TypeError(f"seqlen_list = {shown(numbers)} must be a sequence of numbers")
+    floats = values.dtype.kind == "f"
+    wrong = np.flatnonzero(~((values >= 0) & (values < (np.inf if floats else 2**62))))
+    if len(wrong):
+        raise ValueError(f"seqlen_list[{wrong[0]}] = {values[wrong[0]]} must be a finite number from 0, or an integer below 2^62")
+    if floats and len(values) and ((values != np.floor(values)).any() or values.max() > 2.0**53):
+        values = np.rint(values * (2.0**40 / values.max()))
+    return np.maximum(values.astype(np.int64), 1)  # no weight is 0, so that no partition is empty
 
+
+named_in(globals())
 
 if "ballast.verl" in os.environ.get("VERL_USE_EXTERNAL_MODULES", "").split(","):
     install()
