@@ -54,6 +54,7 @@ void refuse_empty_values(CLI::App& app) {
     return bad_input("ballast" + called + " has no option " + printable(name) +
                      (hint.empty() ? "; ballast" + called + " --help lists what there is" : hint));
   }
+  if (command == &app && argc < 2) return bad_input("a command is required; ballast --help lists them");
   return bad_input(fault.what());
 }
 

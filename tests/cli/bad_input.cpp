@@ -247,7 +247,7 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"pack f --capacity 15", "f:2: 16 exceeds the capacity 15; --oversize set-aside, truncate, split or alone says"},
       {"pack f --capacity 17 --multiple 6", "f:2: 16 exceeds the capacity 17 when rounded up to a multiple of 6"},
       {"pack f --capacity 15 --multiple 20 --oversize split", "sample_multiple = 20 exceeds the capacity 15"},
-      {"", "A subcommand is required"},
+      {"", "a command is required; ballast --help lists them"},
       {"repack f", "ballast has no command repack; did you mean "},
       {"generate", "generate: --like NAME --samples N is required"},
       {"generate --like nothing --samples 5", "--like nothing: no such distribution; there are "},
