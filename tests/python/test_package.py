@@ -34,6 +34,7 @@ import ballast.torch
 from ballast.streams import _filled
 
 COST = "llama-3.1-8b"
+SHAPE = {"layers": 2, "hidden": 64, "query_heads": 4, "kv_heads": 2, "head_width": 16, "ffn": 128}
 
 
 def drawn(count, most, seed=1):
@@ -111,12 +112,53 @@ class Arguments(unittest.TestCase):
                 call()
             self.assertEqual(str(raised.exception), sentence)
 
+    def test_sentences_of_the_library_have_the_names_of_python(self):
+        run = partial(ballast.TrainingRun, [1, 2], ranks=1, cost="llama-3.1-8b")
+        pairs, cu, shape = [[0, 1], [2]], [1, 3], ballast.transformer(**SHAPE)
+        for call, sentence in (
+            (lambda: ballast.balance([1, -1], 1), r"weights\[1\] = -1 has a cost that is negative"),
+            (lambda: ballast.check(pairs, [1, 2, 3], 0), "^capacity must be positive$"),
+            (lambda: ballast.check(pairs, [1, 2], 8), "^the plan holds sample 2, but lengths has 2 entries$"),
+            (lambda: ballast.context_cu_seqlens([0], [4], ranks=2, rank=2), r"rank = 2 must be in \[0, 2\), or None$"),
+            (lambda: ballast.gather_indices(pairs, [1, 2, 3], row=2), "^gather_indices: a row of 2 tokens"),
+            (lambda: ballast.label_counts([1], cu), "^cu must start with 0"),
+            (lambda: ballast.least_micro_batches([1], 8, multiple=0), "^multiple = 0 must be"),
+            (lambda: ballast.levels([-1], [(8, 1)], gpus=1, cost="llama-3.1-8b"), r"^lengths\[0\] = -1 must be positive$"),
+            (lambda: ballast.lower_bound([1, 9], 8), "^a sample of 9 tokens exceeds capacity 8$"),
+            (lambda: ballast.memory(shape, sequence=8, value=0), "^value = 0 must be"),
+            (lambda: ballast.memory(shape, sequence=8, recompute=""), '^recompute = "" must be "none", "full" or modules'),
+            (lambda: ballast.micro_batches([1], 8, multiple=2**40, cost=COST), "^multiple = 1099511627776 must"),
+            (lambda: ballast.packed_row([0], [5], max_seqlen=3), "max_seqlen = 3 is below the 5 tokens"),
+            (lambda: ballast.partition([1, -1], 1), r"costs\[1\] = -1 has a cost"),
+            (lambda: ballast.partition([1, 1], 2, transfers=[1, 1]), "^transfers has 2 entries"),
+            (lambda: ballast.partition([1, 1], 2, unit_times=[1, 0]), r"^unit_times\[1\] = 0"),
+            (lambda: ballast.partition([1, 1], 2, sizes=[1, 1]), "^sizes and capacities must be given together"),
+            (lambda: ballast.recompute([1], [1], [5], [1], 9), r"^saved\[0\] = 1 is below its output = 5"),
+            (lambda: ballast.retained_tasks(2, 0), "^retain = 0 must be positive"),
+            (lambda: ballast.segment_ids([0, 4], padded=[0]), "^cu has 2 entries but padded 1$"),
+            (lambda: ballast.share_packs([[0]], first=[0], degree=1, ranks=1), "^packs hold a length of 0, which must be positive"),
+            (lambda: ballast.zigzag_indices([0, 1], ranks=2, rank=0), r"\(build cu_seqlens with multiple = 4\)"),
+            (lambda: ballast.stream([], 2**62, 4, cost=COST), "^capacity = 4611686018427387904 times ranks and micro_batches"),
+            (lambda: ballast.stream([], 8, 4, cost=COST, state=np.arange(9)), "^the state is not one of a stream"),
+            (lambda: run(capacity=8, key="longest"), "^key = 'longest' says how order= sorts steps: give order="),
+            (lambda: run(capacity=8, key="x"), "^key = 'x' says how order= sorts steps"),
+            (lambda: run(capacity=8, buckets=3), "^buckets = 3 says how order= sorts steps"),
+        ):
+            with self.assertRaisesRegex(ValueError, sentence):
+                call()
+        for call, sentence in (
+            (lambda: run(levels=[(8, 1)], ranks=-1), "^ranks = -1 must not be negative$"),
+            (lambda: run(capacity=8).observe(""), "^ms = '' must be a number or a sequence of numbers$"),
+        ):
+            with self.assertRaisesRegex(TypeError, sentence):
+                call()
+        run(capacity=8, order="ascending", key="longest")
+
     def test_no_kind_of_value_is_misunderstood(self):
         """A value of any kind for any argument is taken, or refused in one sentence; a TypeError names the argument."""
         lengths, cu = np.array([5, 3, 7, 2, 6, 4, 1, 8]), [0, 3, 8]
         packs, labels = [[0, 1], [2]], [1] * 8
-        shape = {"layers": 2, "hidden": 64, "query_heads": 4, "kv_heads": 2, "head_width": 16, "ffn": 128}
-        model = ballast.transformer(**shape)
+        model = ballast.transformer(**SHAPE)
         run = {"lengths": lengths, "capacity": 16, "ranks": 2, "cost": COST}
         steps, shared = ballast.plan_steps(**run), ballast.degree_cost(linear=5)
         begun = ballast.TrainingRun(**run)
@@ -161,12 +203,13 @@ class Arguments(unittest.TestCase):
             (ballast.share_packs, {"packs": packs[1:], "first": [0], "degree": 1, "ranks": 2}),
             (ballast.static_rows, {"packs": packs, "lengths": lengths}),
             (ballast.token_weights, {"weights": np.ones(2), "labels": labels, "cu": cu}),
-            (partial(ballast.transformer, **shape), {}),
+            (partial(ballast.transformer, **SHAPE), {}),
             (ballast.zigzag_indices, {"cu": [0, 4, 8], "ranks": 2, "rank": 0}),
             (ballast.zigzag_inverse, {"cu": [0, 4, 8], "ranks": 2}),
         )
         ones, date = np.ones((2, 2), int), np.datetime64("2026-01-01")
         values = [5, [5], None, "x", "", 1.5, True, -1, 2**64, math.nan, [], ones, ["a"], np.array([1, None], object)]
+        values += [0, [-1] * 8, [2**62] * 8]
         values += [np.array([1.0, 2.0]), object(), [[1, 2], [3]], {}, b"x", np.array(3), 1j, {1, 2}, [(1, 2)], [2**64], date]
         for call, given in calls:
             call(**given)
@@ -181,6 +224,9 @@ class Arguments(unittest.TestCase):
                         self.assertNotRegex(sentence, "\n|incompatible function|no such types|truth value", where)
                         if isinstance(error, TypeError):
                             self.assertRegex(sentence, rf"\b{name}\b|an unexpected keyword argument", where)
+                        else:  # which has no names of the library
+                            named = re.findall(r"\b([a-z_.]+)(?:\[\d+\])? = ", sentence.partition(" (build cu_seqlens")[0])
+                            self.assertLessEqual({*named} - {"tokens"}, {*inspect.signature(call).parameters}, f"{where}: {sentence}")
 
     def test_inspect_and_pickle_read_native_functions(self):
         for name in ballast.__all__:
@@ -307,7 +353,7 @@ class Packing(unittest.TestCase):
         ):
             with self.assertRaisesRegex(ValueError, fault):
                 ballast.check(packs, [3, 5, 8], 8)
-        with self.assertRaisesRegex(ValueError, "must be below"):
+        with self.assertRaisesRegex(ValueError, "the plan holds sample 1, but lengths has 1 entries"):
             ballast.check([[1]], [3], 8)
 
 
@@ -365,7 +411,7 @@ class Arrays(unittest.TestCase):
         lengths = drawn(500, 4096).astype(np.int64)
         wanted = plans(lambda values: values)
         self.assertEqual(plans(OnlyDLPack), wanted)
-        with self.assertRaisesRegex(ValueError, "an array of type OnlyDLPack cannot be read where it is: .*evice"):
+        with self.assertRaisesRegex(ValueError, "weights is an array of type OnlyDLPack, which cannot be read where it is: .*evice"):
             ballast.balance(OnlyDLPack(lengths, device=2), 3)
         with self.assertRaisesRegex(ValueError, "lengths holds float32, not integers"):
             ballast.pack(OnlyDLPack(lengths.astype(np.float32)), 4096)
@@ -679,8 +725,10 @@ class Memory(unittest.TestCase):
         ):
             with self.assertRaisesRegex(ValueError, sentence):
                 plan(cost=bad)
-        with self.assertRaises(ZeroDivisionError):
-            plan(cost=lambda n: 1 / 0)
+        with self.assertRaises(ZeroDivisionError) as raised:
+            plan(cost=lambda n: 1 // abs(n - 7))
+        if sys.version_info >= (3, 11):
+            self.assertEqual(raised.exception.__notes__, ["cost was asked for length 7"])
 
     def test_where_the_bytes_of_a_tower_are(self):
         run = partial(ballast.memory, "qwen2.5-vl-7b", sequence=4096)
@@ -863,7 +911,7 @@ class Costs(unittest.TestCase):
         ]
         self.assertLessEqual(times[1], 1.02 * times[0] + 1)
         self.assertGreaterEqual(times[2], times[0])
-        with self.assertRaisesRegex(ValueError, "time_for_randomness = 1001 must be at most 1000, or automatic"):
+        with self.assertRaisesRegex(ValueError, "time_for_randomness = 1001 must be at most 1000, or None$"):
             ballast.plan_steps([4], time_for_randomness=1001, **asked)
         run = ballast.TrainingRun(drawn(3000, 4096), time_for_randomness=0, **asked)
         self.assertEqual(run.steps, ballast.plan_steps(drawn(3000, 4096), time_for_randomness=0, **asked).steps)
@@ -1185,6 +1233,29 @@ class Streams(unittest.TestCase):
             self.assertEqual(sorted(sum(groups, [])), sorted(sum(numbers, [])))
         self.assertEqual(_filled([[1], [], []]), [[1], [], []])
 
+    def test_no_step_is_without_samples(self):
+        long = [8000] * 9  # all of which wait in the first blocks
+        for lengths in (long, long[:5], [5], [5, 6], [5, 6, 7], [100, 8000] * 4):
+            made = partial(ballast.stream, [*enumerate(lengths)], 8192, 4, micro_batches=2, cost=COST)
+            steps = list(made())
+            self.assertEqual(sorted(s for step in steps for rank in step for pack in rank for s in pack), [*range(len(lengths))])
+            for stop, step in enumerate(steps, 1):
+                self.assertTrue(any(step))
+                walk = iter(first := made())
+                self.assertEqual([next(walk) for _ in range(stop)], steps[:stop])
+                self.assertEqual(list(made(state=first.state())), steps[stop:])
+
+    def test_a_sample_of_a_wrong_length_is_named(self):
+        for length, error, sentence in (
+            (0, ValueError, "samples[2]: length = 0 must be in 1 ... capacity = 8"),
+            (9, ValueError, "samples[2]: length = 9 must be in 1 ... capacity = 8"),
+            (4.0, TypeError, "samples[2]: length = 4.0 must be an integer"),
+            ("4", TypeError, "samples[2]: length = '4' must be an integer"),
+        ):
+            with self.assertRaises(error) as raised:
+                list(ballast.stream([(0, 8), (1, 8), (2, length)], 8, 1, cost=COST))
+            self.assertEqual(str(raised.exception), sentence)
+
     def test_a_stream_resumes_at_every_step(self):
         whole = list(self.stream())
         for stop in range(1, len(whole) + 1):
@@ -1244,6 +1315,12 @@ class Rows(unittest.TestCase):
         self.assertEqual([p.tolist() for _, p in of_ranks], [[0, 2, 4]] * 2)
         with self.assertRaisesRegex(ValueError, "rank = 2 must be in"):
             ballast.context_cu_seqlens([0], [3], ranks=2, rank=2)
+
+    def test_gathering_takes_no_memory_for_samples_in_no_pack(self):
+        far = 2**40  # tokens, of which no array holds all
+        places = ballast.gather_indices([[2, 1], [1]], [far, 5, 3], row=9)
+        first, second = [*range(far + 5, far + 8), *range(far, far + 5), -1], [*range(far, far + 5), -1, -1, -1, -1]
+        self.assertEqual(places.tolist(), first + second)
 
     def test_gathered_rows_hold_the_tokens_of_their_samples(self):
         lengths = drawn(200, 512)

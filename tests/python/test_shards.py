@@ -635,7 +635,7 @@ class Packs(unittest.TestCase):
         np.testing.assert_array_equal(one.pieces, ballast.share_pack([40, 9], ranks=4).pieces)
         for change, sentence in (
             ({"packs": [[1], []]}, r"^packs\[1\] is empty"),
-            ({"packs": [[1], [0]]}, r"^lengths\[1\] = 0 must be positive"),
+            ({"packs": [[1], [0]]}, "^packs hold a length of 0, which must be positive"),
             ({"packs": [[0.5]]}, r"^packs\[0\] holds float64"),
             ({"first": [0]}, "^first has 1 entries for 2 packs"),
             ({"first": [0, 3]}, r"^first\[1\] = 3 and the 2 ranks from there on are not among 4"),

@@ -511,6 +511,7 @@ class TestRawText(unittest.TestCase):
             "train_dataset is streamed": lambda: trainer(token_rows().to_iterable_dataset(), capacity=64, max_steps=3),
             "capacity is missing": lambda: trainer(token_rows()),
             "cannot be read from the model.*give cost=": lambda: trainer(token_rows(), Model(), capacity=64),
+            "exceeds capacity 2 .*; options of a plan need a Plan of yours: plan=$": lambda: trainer(token_rows(), capacity=2),
             "train_dataset is empty": lambda: trainer(token_rows().select([]), capacity=64, max_steps=3),
             "train_dataset has rows without input_ids": lambda: trainer([{"ids": [1, 2]}], capacity=64),
             "train_dataset has rows without input_ids .*list": lambda: trainer([[1, 2]], capacity=64),

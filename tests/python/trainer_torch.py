@@ -10,6 +10,7 @@ import torch
 from support import LENGTHS, Samples, Tiny, each_once, gradient, on_ranks, tokens, unpacked_gradient
 from torch.utils.data import DataLoader
 
+import ballast
 from ballast._rows import check_batch
 from ballast.torch import Packed, Pieces, Plan, labels_of_step
 
@@ -170,6 +171,20 @@ class TestBatches(unittest.TestCase):
         for state in (None, "x", [1, 2], {}, plan._start.state()):
             with self.assertRaisesRegex(ValueError, "^state is of type .*: it must be what Plan.state"):
                 plan.resume(state)
+        with self.assertRaisesRegex(TypeError, r'^state\["ranks"\] = .x. must be an integer$'):
+            plan.resume({**plan.state(), "ranks": "x"})
+        with self.assertRaisesRegex(ValueError, "^lengths is an array of type Tensor, which cannot be read where it is: .*BFloat16"):
+            ballast.pack(torch.ones(3, dtype=torch.bfloat16), 8)
+        for name in ("capacity", "axes"):
+            with self.assertRaisesRegex(ValueError, f"^{name} = -1 must not be negative$"):
+                Packed(**{name: -1})
+        for step, sentence in (
+            ([], "^micro_batches is empty"),
+            ([torch.ones(1, 3)], r"^micro-batch 0 of the step is a Tensor without labels: collate_fn=Packed\(\) makes them$"),
+            ([{"labels": torch.ones(1, 3)}, {"input_ids": 3}], "^micro-batch 1 of the step is a dict without labels"),
+        ):
+            with self.assertRaisesRegex(ValueError, sentence):
+                labels_of_step(step)
         with self.assertRaisesRegex(ValueError, "needs one_epoch"):
             plan.batches(0, placeholders=True)
         with self.assertRaisesRegex(ValueError, "epoch 3 is not among"):
@@ -394,6 +409,8 @@ class TestPacked(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "must be integers in one dimension"):
                     Packed()([[1, 2], sample])
         self.assertEqual(Packed()([[], np.array([1, 2], np.uint16)])["input_ids"].tolist(), [[1, 2]])
+        with self.assertRaisesRegex(ValueError, "^sample 1 of the micro-batch has no input_ids, but text: tokenise it first$"):
+            Packed()([[1, 2], {"text": "a"}])
 
 
 if __name__ == "__main__":

@@ -61,7 +61,6 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"members\[\d+\] = (\d+) must be below (\d+)", r"the plan holds sample \1, but lengths has \2 entries"),
     ),
     "context_cu_seqlens": ((r"whole_row$", "None"), (r"; use std::int64_t", "")),
-    "gather_indices": ((r"^gather_rows:", "gather_indices:"),),
     "label_counts": _CU,
     "least_micro_batches": _KEYED,
     "levels": ((r"(= -\d+) has a square outside .*", r"\1 must be positive"),),

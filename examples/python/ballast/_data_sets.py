@@ -29,8 +29,8 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         return np.from_dlpack(values)
     except ValueError:
         raise ValueError(f"{name} has entries of different lengths: it must have one dimension") from None
-    except (BufferError, RuntimeError) as error:
-        raise ValueError(f"an array of type {type(values).__name__} cannot be read where it is: {error}") from None
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise ValueError(f"{name} is an array of type {type(values).__name__}, which cannot be read where it is: {error}") from None
 
 
 def array_of(values: Any) -> NDArray[Any]:

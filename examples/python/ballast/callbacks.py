@@ -89,7 +89,7 @@ class Meter:
         _at_least(1, every=every)
         _at_least(0, recalibrate=recalibrate)
         self.plan, self.log, self.every, self._recalibrate, self._group = plan, log, every, recalibrate, group
-        parameters = [] if model is None else [p for p in model.parameters() if p.requires_grad]
+        parameters: list[Any] = [] if model is None else [p for p in model.parameters() if p.requires_grad]
         self._device = parameters[0].device if parameters else torch.device("cpu")
         self._cuda, self._clock = self._device.type == "cuda", clock
         together = torch.distributed.is_available() and torch.distributed.is_initialized()

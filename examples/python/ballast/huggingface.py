@@ -159,7 +159,10 @@ class Planned(_Trainer):
                 seed=seed,
             )
 
-        plan = planned(epochs)
+        try:
+            plan = planned(epochs)
+        except ValueError as error:
+            raise ValueError(f"train_dataset is not planned: {error}; options of a plan need a Plan of yours: plan=") from None
         while plan.steps < args.max_steps:  # an epoch has nearly always equally many steps
             epochs = max(epochs + 1, epochs * args.max_steps // plan.steps)
             plan = planned(epochs)

@@ -161,7 +161,7 @@ class TrainingRun:
         for name, unset in WITHOUT_LEVELS.items():
             if options[name] != unset:
                 raise ValueError(f"{name} is not for a run in levels, whose steps ballast.levels plans")
-        if not np.issubdtype(self._lengths.dtype, np.integer) or self._lengths.ndim != 1:
+        if self._lengths.ndim != 1 or self._lengths.dtype.kind not in "iu" and len(self._lengths):
             raise ValueError(f"lengths must be integers in one dimension, not {self._lengths.dtype} in {self._lengths.ndim}")
         return LevelRun(
             self._lengths.astype(np.int64),

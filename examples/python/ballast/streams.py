@@ -54,7 +54,7 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
         No sample waits more than `deadline` steps; those above `outlier` thousandths of the usual work of a micro-batch
         may. `delay_price` is docs/streams.md's. A micro-batch is empty only in a step of fewer samples than
         micro-batches: at the end, where `drop_last` leaves such steps out, or among samples nearly as long as the
-        capacity.
+        capacity. No step is without samples: blocks whose samples all wait make none.
         """
         if not 0 < fill <= 1:
             raise ValueError(f"fill = {fill} must be above 0 and at most 1")
@@ -65,7 +65,7 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
                 raise ValueError(f"{name} = {value} must be positive")
             if value >= (2**63 if name == "capacity" else 2**31):
                 raise TypeError(f"{name} = {value} is too large")
-        self._samples, self._ranks, self._drop_last = samples, ranks, drop_last
+        self._samples, self._capacity, self._ranks, self._drop_last = samples, capacity, ranks, drop_last
         if places >= 2**62:
             raise ValueError(f"capacity = {capacity} times ranks and micro_batches must be below 2^62")
         words = [] if state is None else [int(word) for word in state]
@@ -109,21 +109,29 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
                     self._held[number] = sample
             else:
                 self._held[number] = sample
+                if not 0 < integer(f"samples[{number}]: length", length) <= self._capacity:
+                    raise ValueError(f"samples[{number}]: length = {length} must be in 1 ... capacity = {self._capacity}")
                 self._stream.push(length)
-            while number + 1 >= self._pushed and self._stream.ready():
-                yield self._step_of(self._stream.pop())
+            if number + 1 >= self._pushed:
+                yield from self._complete()
+        yield from self._complete()
         yield from self._rest()
 
-    def _rest(self) -> Iterator[list[list[list[Sample]]]]:
+    def _complete(self) -> Iterator[list[list[list[Sample]]]]:
+        """The steps of complete blocks."""
         while self._stream.ready():
-            yield self._step_of(self._stream.pop())
+            step = self._step_of(self._stream.pop())
+            if any(step):
+                yield step
+
+    def _rest(self) -> Iterator[list[list[list[Sample]]]]:
         self._last = self._stream.words()
         for place, groups in enumerate(self._stream.flush()):
             step = self._step_of(groups)
             if place < self._ended:
                 continue
             self._ended += 1
-            if not self._drop_last or all(groups):
+            if any(step) and (not self._drop_last or all(groups)):
                 yield step
 
     def _step_of(self, groups: list[list[int]]) -> list[list[list[Sample]]]:

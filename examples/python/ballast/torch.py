@@ -358,8 +358,9 @@ class Plan:
         """
         if not isinstance(state, Mapping) or not {"words", "ranks", "micro_batches"} <= set(state):
             raise ValueError(f"state is of type {type(state).__name__}: it must be what Plan.state() has returned")
-        ranks = int(state["ranks"]) if ranks is None else ranks
-        micro_batches = int(state["micro_batches"]) if micro_batches is None else micro_batches
+        ranks = integer('state["ranks"]', state["ranks"]) if ranks is None else ranks
+        if micro_batches is None:
+            micro_batches = integer('state["micro_batches"]', state["micro_batches"])
         start = copy.copy(self._start)
         start.resume(state["words"], ranks, micro_batches)
         self._start, self._ranks, self._micro_batches = start, ranks, micro_batches
@@ -659,6 +660,9 @@ class Packed:
     ) -> None:
         if (tokens == 0) != (sequences == 0):
             raise ValueError(f"tokens={tokens} and sequences={sequences}: batches of one size need both")
+        for name, value in (("tokens", tokens), ("sequences", sequences), ("capacity", capacity), ("axes", axes)):
+            if value < 0:
+                raise ValueError(f"{name} = {value} must not be negative")
         self._names, self._ignored = huggingface, ignored
         self._tokens, self._sequences, self._pad = tokens, sequences, pad
         self._capacity, self._axes = capacity, axes
@@ -668,6 +672,9 @@ class Packed:
 
         if not samples:
             raise ValueError("a micro-batch without samples cannot be collated: a placeholder was not skipped")
+        for i, sample in enumerate(samples):
+            if hasattr(sample, "keys") and "input_ids" not in sample:
+                raise ValueError(f"sample {i} of the micro-batch has no input_ids, but {', '.join(sample.keys())}: tokenise it first")
         tokens = [_integers(sample["input_ids"] if hasattr(sample, "keys") else sample) for sample in samples]
         labels = [
             _integers(s["labels"]) if hasattr(s, "keys") and "labels" in s else t for s, t in zip(samples, tokens)
@@ -754,7 +761,12 @@ def labels_of_step(
     """
     import torch
 
-    batches = getattr(micro_batches, "batches", micro_batches)  # of a step that does not count for that
+    batches = list(getattr(micro_batches, "batches", micro_batches))  # of a step that does not count for that
+    if not batches:
+        raise ValueError("micro_batches is empty: a step has labels")
+    for i, batch in enumerate(batches):
+        if not hasattr(batch, "keys") or "labels" not in batch.keys():
+            raise ValueError(f"micro-batch {i} of the step is a {type(batch).__name__} without labels: collate_fn=Packed() makes them")
     own = torch.stack([(batch["labels"] != ignored).sum() for batch in batches]).sum()
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.all_reduce(own, group=group)

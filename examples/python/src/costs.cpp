@@ -53,6 +53,16 @@ any_cost time_of_samples(transformer const& model, std::string const& device, st
   return {ballast::coarse_cost{.fine = ballast::sample_time(model, on, {.rates = ballast::kernels_for(on)}, {}, {.capacity = capacity})}};
 }
 
+/// What a callable says of a length. An error of its own has a note that names the length, from Python 3.11 on.
+nb::object asked(nb::object const& cost, std::size_t length) {
+  try {
+    return cost(length);
+  } catch (nb::python_error const& error) {
+    if (nb::hasattr(error.value(), "add_note")) error.value().attr("add_note")("cost was asked for length " + std::to_string(length));
+    throw;
+  }
+}
+
 /// The table of a callable, which is asked once for each length. Numbers that are not whole are scaled, so that the largest is 2^40.
 any_cost tabulated(nb::object const& cost, std::int64_t longest) {
   require(longest < 1 << 24,
@@ -61,7 +71,7 @@ any_cost tabulated(nb::object const& cost, std::int64_t longest) {
   std::vector<double> values(table.size());
   auto whole = true;
   for (std::size_t n = 1; n < table.size(); ++n) {
-    auto const value = cost(n);
+    auto const value = asked(cost, n);
     auto const is_whole = nb::try_cast(value, table[n]);
     if (is_whole) values[n] = static_cast<double>(table[n]);
     require((is_whole || nb::try_cast(value, values[n])) && values[n] >= 0 && std::isfinite(values[n]), [&] {

@@ -110,13 +110,24 @@ void bind_layout(nb::module_& m) {
   m.def(
       "gather_indices",
       [](array_sequence const& packs, array_like const& lengths, std::size_t row, std::int64_t multiple) {
-        auto const members = groups_of(packs);
+        auto members = groups_of(packs);
         auto const tokens = integers(lengths, "lengths").copy();
-        std::vector<std::int64_t> starts(tokens.size() + 1), places(static_cast<std::size_t>(ballast::extent_of(tokens).tokens));
-        require_fitting("row", row, places.size());
+        require_fitting("row", row, static_cast<std::size_t>(ballast::extent_of(tokens).tokens));
         auto const cu = ballast::cu_seqlens<std::int64_t>(members, tokens, multiple);
-        std::partial_sum(tokens.begin(), tokens.end(), starts.begin() + 1);
-        std::iota(places.begin(), places.end(), std::int64_t{0});
+        for (std::size_t p = 0; p < members.size(); ++p) {
+          auto const end = cu[members.offsets[p + 1] + p];
+          ballast::require(std::cmp_less_equal(end, row), [&] {
+            return "gather_indices: a row of " + std::to_string(row) + " tokens is too short for sequences of " + std::to_string(end);
+          });
+        }
+        std::vector<std::int64_t> first(tokens.size() + 1), starts(1), places;  // of the samples in packs, as if no others were stored
+        std::partial_sum(tokens.begin(), tokens.end(), first.begin() + 1);
+        for (auto& member : members.members) {
+          places.resize(places.size() + static_cast<std::size_t>(tokens[member]));
+          std::iota(places.begin() + starts.back(), places.end(), first[member]);
+          member = static_cast<std::uint32_t>(starts.size() - 1);
+          starts.push_back(std::ssize(places));
+        }
         return array_of(ballast::gather_rows(members, cu, starts, places, {.tokens = row}, -1));
       },
       "packs"_a, "lengths"_a, nb::kw_only(), "row"_a, "multiple"_a = 1,
