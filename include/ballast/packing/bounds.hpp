@@ -160,13 +160,13 @@ inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_ne
 
 /// @brief The cardinality bound: number of samples over the most samples of a pack, rounded up.
 /// @param lengths     a valid histogram
-/// @param max_samples most samples in a pack, at least 1
+/// @param max_samples most samples in a pack; 0 = no limit
 /// @return the lower bound on the number of packs
 /// @par Complexity
 /// O(distinct lengths).
 [[nodiscard]] inline packs_needed cardinality_bound(histogram const& lengths, std::uint64_t max_samples) {
   auto const n = lengths.samples();
-  return {static_cast<std::int64_t>(divide_up(n, max_samples)), packing_bound::cardinality};
+  return {static_cast<std::int64_t>(divide_up(n, max_samples == 0 ? ~std::uint64_t{0} : max_samples)), packing_bound::cardinality};
 }
 
 /// @brief The bound L2 of Martello and Toth: no two samples above half the capacity share a pack, and the medium samples need further packs
@@ -212,7 +212,7 @@ inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_ne
 ///
 /// @param lengths  a valid histogram, with no length above `capacity`
 /// @param capacity tokens of one pack, at least 1
-/// @param max_samples most samples in a pack, at least 1
+/// @param max_samples most samples in a pack; 0 = no limit
 /// @param at_most  number of packs of a known plan: no lower bound can exceed it, so the computation ends once a bound reaches it
 /// @return the largest bound found; of equal bounds, the one that is cheapest to compute
 /// @par Complexity
@@ -222,7 +222,7 @@ inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_ne
 /// fixed orientation", Computers & Operations Research 34 (2007). ramp: this library; a slope of 1 / C gives the volume bound, a steep
 /// slope the staircase of Fekete and Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical Programming 91
 /// (2001).
-[[nodiscard]] inline packs_needed packing_lower_bound(histogram const& lengths, std::int64_t capacity, std::uint64_t max_samples,
+[[nodiscard]] inline packs_needed packing_lower_bound(histogram const& lengths, std::int64_t capacity, std::uint64_t max_samples = 0,
                                                       std::int64_t at_most = (std::numeric_limits<std::int64_t>::max)()) {
   if (lengths.lengths.empty()) return {};
   auto best = volume_bound(lengths, capacity);
