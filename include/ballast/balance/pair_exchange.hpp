@@ -75,6 +75,7 @@ class pair_exchanger {
     };
     std::size_t nearest = 0;  // both lists descend, and so does the choice that would balance the two sets
     for (auto const& give : given_) {
+      if (d.load[x] - give.cost >= best) break;  // the cheaper choices give no more
       while (nearest < count && taken[nearest].cost > give.cost - half) ++nearest;
       auto const offer = [&](std::size_t j) {
         auto const load = load_after(give, taken[j]);

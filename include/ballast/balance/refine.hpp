@@ -57,6 +57,7 @@ class refiner {
     auto const may_move = mine.size() > fewest_ && theirs.size() < most_;
     for (std::size_t i = 0; i < mine.size(); ++i) {
       auto const cost = mine[i].key, size = d_.size[mine[i].item];
+      if (d_.load[x] - cost >= best) break;  // the cheaper ones give no more
       if (i > 0 && mine[i - 1].key == cost && d_.size[mine[i - 1].item] == size) continue;
       auto const offer = [&](std::size_t j, bool swaps, std::int64_t back, std::int64_t back_size) {
         auto const load = (std::max)(d_.load[x] - cost + back, d_.load[y] + cost - back);
