@@ -51,5 +51,24 @@ TEST_CASE("numbers are sorted by any order", "[core]") {
   }
 }
 
+TEST_CASE("numbers of falling values, asked for in any order, are those of a sort, of equal values by rank", "[core]") {
+  ballast::splitmix64 random(13);
+  for (std::size_t const count : {0U, 1U, 40U, 3000U}) {
+    auto const rank = ballast::random_permutation<std::uint32_t>(count, random());
+    std::vector<std::int64_t> values(count);
+    for (auto& v : values) v = static_cast<std::int64_t>(random() % 50);
+    std::vector<std::uint32_t> sorted(count);
+    for (std::size_t i = 0; i < count; ++i) sorted[i] = static_cast<std::uint32_t>(i);
+    std::sort(sorted.begin(), sorted.end(),
+              [&](auto a, auto b) { return values[a] != values[b] ? values[a] > values[b] : rank[a] < rank[b]; });
+    ballast::detail::falling_values<std::uint32_t> falling(values, rank);
+    for (std::int64_t const least : {45, 20, 30, 20, 3, -1, 48}) {
+      auto const above = falling.above(least);
+      auto const end = std::find_if(sorted.begin(), sorted.end(), [&](auto i) { return values[i] <= least; });
+      CHECK(std::equal(above.begin(), above.end(), sorted.begin(), end));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace test_core_sort

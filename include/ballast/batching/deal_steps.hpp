@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/token_means.hpp>
 #include <ballast/batching/detail/deal_packs.hpp>
 #include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
@@ -64,14 +65,15 @@ bool redeal_steps(batching<Index>& b, weighed_samples const& drawn, batching_opt
   std::vector<std::uint32_t> rank_of;
   auto& members = b.packs.members;                                              // new packs are appended
   std::vector<std::pair<std::size_t, std::size_t>> members_of(b.packs.size());  // of each pack: its first member, and their number
+  std::vector<std::pair<std::size_t, std::size_t>> now(packs.size());           // those of the step
   for (std::size_t p = 0; p < members_of.size(); ++p) members_of[p] = {static_cast<std::size_t>(b.packs.offsets[p]), b.packs[p].size()};
   for (auto const& [excess, turn] : uneven) {
     (void)read(turn);
     samples.clear();
     rank_of.clear();
+    std::ranges::transform(packs, now.begin(), [&](Index p) { return members_of[p]; });  // one list after the other, as in `some_of`
     for (std::size_t k = 0; k < packs.size(); ++k) {
-      auto const [first, count] = members_of[packs[k]];
-      for (std::size_t m = 0; m < count; ++m) samples.push_back(static_cast<Index>(first + m));
+      for (std::size_t m = 0; m < now[k].second; ++m) samples.push_back(static_cast<Index>(now[k].first + m));
       rank_of.resize(samples.size(), static_cast<std::uint32_t>(k / each));
     }
     deal.gather(samples);
@@ -149,17 +151,23 @@ template <index_type Index>
 template <index_type Index>
 class pack_sorter {
  public:
-  pack_sorter(groups<Index> packs, weighed_samples const& items, batching_options const& o)
+  /// @param outside the samples in no pack
+  pack_sorter(groups<Index> packs, weighed_samples const& items, batching_options const& o, std::vector<Index> outside = {})
       : items_(items),
         o_(o),
-        order_(take_order(taken_, std::move(packs), items, o)),
+        order_(take_order(taken_, std::move(packs), std::move(outside), items, o)),
         drawn_(some_of<Index>(items, taken_.packs.members)),
         sums_(drawn_sums(taken_.packs, drawn_, o)),
         by_cost_(packs_by_cost<Index>(order_, sums_)) {}
 
-  [[nodiscard]] groups<Index> const& packs() const noexcept { return taken_.packs; }
-  /// The members of all packs, as samples in that order.
-  [[nodiscard]] weighed_samples const& drawn() const noexcept { return drawn_; }
+  /// The sum of the lengths in each pack, and that of their squares.
+  [[nodiscard]] std::vector<length_moments> lengths() const {
+    std::vector<length_moments> sums(taken_.packs.size());
+    auto next = drawn_.tokens.begin();
+    for (std::size_t p = 0; p < sums.size(); ++p)
+      for (auto k = taken_.packs[p].size(); k > 0; --k) sums[p].add(static_cast<std::uint64_t>(*next++));
+    return sums;
+  }
   /// Neighbours in cost share a step, within windows of the order. Places of the last step may be empty.
   [[nodiscard]] batching<Index> sort(deal_options const& deal) const {
     auto b = taken_;
@@ -204,17 +212,17 @@ class pack_sorter {
 
 template <index_type Index>
 [[nodiscard]] batching<Index> sort_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
-                                              deal_options const& deal) {
-  pack_sorter<Index> const sorter(std::move(packs), items, o);
+                                              deal_options const& deal, std::vector<Index> outside = {}) {
+  pack_sorter<Index> const sorter(std::move(packs), items, o, std::move(outside));
   return sorter.finish(sorter.sort(deal), deal.redeal);
 }
 
 /// `dealing::rows`: rows of similar packs, one for each micro-batch, and rows of all costs in a step.
 template <index_type Index>
 [[nodiscard]] batching<Index> rows_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
-                                              deal_options const& deal) {
+                                              deal_options const& deal, std::vector<Index> outside = {}) {
   batching<Index> b;
-  auto order = take_order(b, std::move(packs), items, o);
+  auto order = take_order(b, std::move(packs), std::move(outside), items, o);
   auto const drawn = some_of<Index>(items, b.packs.members);
   auto sums = drawn_sums(b.packs, drawn, o);
   auto const by_cost = packs_by_cost<Index>(order, sums);
@@ -306,13 +314,14 @@ template <index_type Index>
 [[nodiscard]] batching<Index> deal_steps(groups<Index> packs, weighed_samples const& samples, batching_options const& options,
                                          deal_options const& deal = {}) {
   detail::require_fit<Index>(samples, options);
+  auto outside = detail::samples_outside(packs, samples, options);
   switch (deal.how) {
-    case dealing::sorted: return detail::sort_into_steps(std::move(packs), samples, options, deal);
-    case dealing::rows: return detail::rows_into_steps(std::move(packs), samples, options, deal);
+    case dealing::sorted: return detail::sort_into_steps(std::move(packs), samples, options, deal, std::move(outside));
+    case dealing::rows: return detail::rows_into_steps(std::move(packs), samples, options, deal, std::move(outside));
     case dealing::in_order:
     case dealing::random: break;
   }
-  return detail::deal_as_they_come(std::move(packs), samples, options, deal.how == dealing::random);
+  return detail::deal_as_they_come(std::move(packs), std::move(outside), samples, options, deal.how == dealing::random);
 }
 
 BALLAST_INSTANTIATE(batching<std::uint32_t> deal_steps(groups<std::uint32_t>, weighed_samples const&, batching_options const&,

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -78,6 +79,43 @@ void sort_largest_first(std::vector<keyed_item<Index>>& items, std::vector<keyed
 }
 
 namespace detail {
+
+/// Numbers by a value of each, largest first, of equal ones by rank; sorted as far down as was asked for.
+template <index_type Index>
+class falling_values {
+ public:
+  /// @param values of each number @param rank of each number, different from each other; both must outlive this
+  falling_values(std::vector<std::int64_t> const& values, std::vector<Index> const& rank) : values_(values), rank_(rank) {}
+  /// The numbers of larger values.
+  [[nodiscard]] std::span<Index const> above(std::int64_t value) {
+    if (value < least_) {
+      std::vector<Index> found;
+      for (std::size_t i = 0; i < values_.size(); ++i)
+        if (values_[i] > value && values_[i] <= least_) found.push_back(static_cast<Index>(i));
+      least_ = value;
+      sort_stable(found, [&](Index i) { return -static_cast<std::int64_t>(rank_[i]); });
+      sort_stable(found, [&](Index i) { return values_[i]; });
+      sorted_.insert(sorted_.end(), found.begin(), found.end());
+    }
+    return {sorted_.begin(), std::ranges::partition_point(sorted_, [&](Index i) { return values_[i] > value; })};
+  }
+  /// Sorts numbers by key, largest first; of equal keys, the order stays.
+  template <class Key>
+  void sort_stable(std::vector<Index>& numbers, Key const& key) {
+    keyed_.clear();
+    for (auto const i : numbers) keyed_.push_back({key(i), static_cast<Index>(keyed_.size())});
+    sort_largest_first(keyed_, scratch_);
+    auto const before = numbers;
+    std::ranges::transform(keyed_, numbers.begin(), [&](auto const& k) { return before[k.item]; });
+  }
+
+ private:
+  std::vector<std::int64_t> const& values_;
+  std::vector<Index> const& rank_;
+  std::int64_t least_ = (std::numeric_limits<std::int64_t>::max)();
+  std::vector<Index> sorted_;
+  std::vector<keyed_item<Index>> keyed_, scratch_;
+};
 
 /// A strict order of numbers, called through a pointer.
 template <index_type Index>

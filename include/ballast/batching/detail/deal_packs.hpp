@@ -18,26 +18,25 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Throws unless packs hold each sample at most once and meet the capacity. Samples in no pack are listed in `dropped`.
+/// The samples in no pack. Throws unless packs hold each sample at most once and meet the capacity.
 template <index_type Index>
-void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& items, batching_options const& o) {
-  b.ranks = o.ranks;
-  b.micro_batches = o.micro_batches;
-  b.packs = std::move(packs);
+[[nodiscard]] std::vector<Index> samples_outside(groups<Index> const& packs, weighed_samples const& items, batching_options const& o) {
   std::vector<char> seen(items.size(), 0);
-  for (std::size_t p = 0; p < b.packs.size(); ++p) {
+  for (std::size_t p = 0; p < packs.size(); ++p) {
     auto const entry = [&] { return sentence("packs[", p, "]"); };
     std::int64_t tokens = 0;
-    require(!b.packs[p].empty(), [&] { return entry() + " is empty"; });
-    for (auto i : b.packs[p]) {
+    require(!packs[p].empty(), [&] { return entry() + " is empty"; });
+    for (auto i : packs[p]) {
       require(i < items.size(), [&] { return sentence(entry(), " has member ", i, " of ", items.size(), " samples"); });
       require(!std::exchange(seen[i], char{1}), [&] { return sentence(entry(), " has sample ", i, ", which is in a pack already"); });
       tokens += items.tokens[i];
     }
     require(tokens <= o.capacity, [&] { return sentence(entry(), " holds ", tokens, " tokens, more than capacity ", o.capacity); });
   }
+  std::vector<Index> outside;
   for (std::size_t i = 0; i < seen.size(); ++i)
-    if (!seen[i]) b.dropped.push_back(static_cast<Index>(i));
+    if (!seen[i]) outside.push_back(static_cast<Index>(i));
+  return outside;
 }
 
 /// Raises the number of packs to a multiple of `unit`, if there are enough samples; returns whether it is one now. The last packs give up
@@ -83,11 +82,15 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, weighed_sam
   }
 }
 
-/// Settles left-overs and returns the pack numbers, in the random order of the epoch or as they are.
+/// Takes packs, and the samples in none of them; settles left-overs and returns the pack numbers, in the random order of the epoch or as
+/// they are.
 template <index_type Index>
-[[nodiscard]] std::vector<Index> take_order(batching<Index>& b, groups<Index> packs, weighed_samples const& items,
-                                            batching_options const& o, bool shuffle = true) {
-  take_packs(b, std::move(packs), items, o);
+[[nodiscard]] std::vector<Index> take_order(batching<Index>& b, groups<Index> packs, std::vector<Index> outside,
+                                            weighed_samples const& items, batching_options const& o, bool shuffle = true) {
+  b.ranks = o.ranks;
+  b.micro_batches = o.micro_batches;
+  b.packs = std::move(packs);
+  b.dropped = std::move(outside);
   if (o.left_over == left_over::split) (void)split_to_multiple(b.packs, static_cast<std::size_t>(o.ranks * o.micro_batches), items, o);
   std::vector<Index> order(b.packs.size());
   std::iota(order.begin(), order.end(), Index{0});
@@ -109,10 +112,10 @@ void cut_into_steps(batching<Index>& b, std::span<Index const> order) {
 
 /// `dealing::in_order` and `dealing::random`: the packs in the given order, or shuffled.
 template <index_type Index>
-[[nodiscard]] batching<Index> deal_as_they_come(groups<Index> packs, weighed_samples const& items, batching_options const& o,
-                                                bool shuffle) {
+[[nodiscard]] batching<Index> deal_as_they_come(groups<Index> packs, std::vector<Index> outside, weighed_samples const& items,
+                                                batching_options const& o, bool shuffle) {
   batching<Index> b;
-  auto const order = take_order(b, std::move(packs), items, o, shuffle);
+  auto const order = take_order(b, std::move(packs), std::move(outside), items, o, shuffle);
   cut_into_steps(b, std::span<Index const>(order));
   fill_places(b, items, o, mixing::never);
   certify(b, items, o);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/token_means.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/detail/choose_plan.hpp>
 #include <ballast/batching/detail/pack_for_steps.hpp>
 #include <ballast/batching/detail/streamer.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/batching/step_randomness.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/sort.hpp>
@@ -65,7 +65,7 @@ class priced_plans {
     auto const& all = sorters_.emplace_back(std::move(packs), items_, o_);
     auto const& part = in_part() ? sorters_.emplace_back(some.packs, some.items, o_) : all;
     auto const means_of_all = token_means_of(items_), means_of_part = token_means_of(some.items);
-    auto const sums_of_all = lengths_of(all), sums_of_part = in_part() ? lengths_of(part) : sums_of_all;
+    auto const sums_of_all = all.lengths(), sums_of_part = in_part() ? part.lengths() : sums_of_all;
     for (auto const window : {0U, 64U, 16U, 8U, 4U, 1U}) {
       if (interrupted()) return;
       auto const in_full = window == 0 || !in_part();
@@ -157,18 +157,6 @@ class priced_plans {
   }
 
   using means_of_steps = token_means<std::vector<std::int64_t>>;
-  /// The sum of the lengths in each pack, and that of their squares.
-  [[nodiscard]] static auto lengths_of(pack_sorter<Index> const& sorter) {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> sums(sorter.packs().size());
-    auto next = sorter.drawn().tokens.begin();
-    for (std::size_t p = 0; p < sums.size(); ++p)
-      for (auto k = sorter.packs()[p].size(); k > 0; --k) {
-        auto const l = static_cast<std::uint64_t>(*next++);
-        sums[p].first += l;
-        sums[p].second += l * l;
-      }
-    return sums;
-  }
   template <class Variance>
   void note(method by, batching<Index> plan, means_of_steps const& means, Variance const& variance) {
     auto const in_a_row = (std::max)(std::size_t{1}, (std::min)(std::size_t{8}, plan.steps() / 4));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/dealt_sets.hpp>
+#include <ballast/balance/detail/token_means.hpp>
 #include <ballast/balance/pair_exchange.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
@@ -97,8 +98,12 @@ class step_dealer {
     return left_.empty();
   }
 
-  [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }         ///< cost of the most expensive rank
-  [[nodiscard]] std::int64_t total() const noexcept { return total_; }             ///< cost of all ranks
+  [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }  ///< cost of the most expensive rank
+  [[nodiscard]] std::int64_t total() const noexcept { return total_; }      ///< cost of all ranks
+  /// The lengths of the samples that were gathered.
+  [[nodiscard]] length_moments lengths() const noexcept {
+    return {static_cast<std::uint64_t>(all_tokens_), static_cast<std::uint64_t>(squares_)};
+  }
   [[nodiscard]] std::vector<Index> const& left() const noexcept { return left_; }  ///< samples without room, longest first
   /// Samples of one place, longest first.
   [[nodiscard]] std::span<Index const> place(std::size_t rank, std::size_t micro_batch) const noexcept {

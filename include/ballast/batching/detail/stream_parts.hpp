@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -70,36 +71,25 @@ class stream_limits {
 template <index_type Index>
 class outlier_pool {
  public:
-  /// Takes the outliers; if there are more than places, only the most expensive. `order` gets the rest. `name` orders equal ones.
-  outlier_pool(weighed_samples const& items, batching_options const& o, stream_limits const& limits, std::span<Index const> name,
+  /// Takes the outliers; if there are more than places, only the most expensive. `order` gets the rest.
+  outlier_pool(weighed_samples const& items, batching_options const& o, stream_limits const& limits, falling_values<Index>& costs,
                std::vector<Index>& order)
       : items_(items), limits_(limits) {
     std::iota(order.begin(), order.end(), Index{0});
     if (!limits.pools) return;
-    std::vector<keyed_item<Index>> scratch;
-    std::vector<Index> outliers;
-    std::ranges::copy_if(order, std::back_inserter(outliers), [&](Index i) { return limits.is_outlier(i); });
-    auto const sort_by = [&](auto const& key) {  // largest first; of equal keys, the order stays
-      pool_.clear();
-      for (auto const i : outliers) pool_.push_back({key(i), static_cast<Index>(pool_.size())});
-      sort_largest_first(pool_, scratch);
-      for (auto& entry : pool_) entry.item = outliers[entry.item];
-      for (std::size_t k = 0; k < outliers.size(); ++k) outliers[k] = pool_[k].item;
+    std::ranges::copy_if(costs.above(limits.outlier), std::back_inserter(pool_), [&](Index i) { return limits.is_outlier(i); });
+    auto last = (std::numeric_limits<std::int64_t>::max)();
+    auto const rises = [&](Index i) {
+      auto const before = std::exchange(last, filled(i));
+      return before < last;
     };
-    sort_by([&](Index i) { return -static_cast<std::int64_t>(name[i]); });
-    auto const by_filled = [&] { sort_by([&](Index i) { return filled(i); }); };
-    by_filled();
-    auto const rises = [&](auto const& a, auto const& b) { return a.key == b.key && items.cost[a.item] < items.cost[b.item]; };
-    if (std::ranges::adjacent_find(pool_, rises) != pool_.end()) {  // seldom: of ranks that cost the same, the most expensive sample first
-      sort_by([&](Index i) { return items.cost[i]; });
-      by_filled();
-    }
+    if (std::ranges::any_of(pool_, rises)) costs.sort_stable(pool_, [&](Index i) { return filled(i); });  // seldom
     auto const steps = static_cast<std::size_t>(divide_up(items.all_tokens, limits.target));
     pool_.resize((std::min)(pool_.size(), steps * limits.ranks * static_cast<std::size_t>(o.micro_batches)));
     next_.resize(pool_.size() + 1);
     std::iota(next_.begin(), next_.end(), Index{0});
     std::vector<char> waits(items.size(), 0);
-    for (auto const& entry : pool_) waits[entry.item] = 1;
+    for (auto const i : pool_) waits[i] = 1;
     std::erase_if(order, [&](Index i) { return waits[i] != 0; });
   }
 
@@ -125,9 +115,9 @@ class outlier_pool {
       auto const first_of = [&](auto const& exceeds) {  // behind the samples that take too much: these come first, as they cost more
         return static_cast<std::size_t>(std::partition_point(pool_.begin(), pool_.end(), exceeds) - pool_.begin());
       };
-      auto at = waiting_from((std::max)(first_of([&](auto const& w) { return items_.tokens[w.item] > room; }),
-                                        first_of([&](auto const& w) { return items_.cost[w.item] > open; })));
-      while (at < pool_.size() && (items_.tokens[pool_[at].item] > room || items_.cost[pool_[at].item] > open))
+      auto at = waiting_from(
+          (std::max)(first_of([&](Index i) { return items_.tokens[i] > room; }), first_of([&](Index i) { return items_.cost[i] > open; })));
+      while (at < pool_.size() && (items_.tokens[pool_[at]] > room || items_.cost[pool_[at]] > open))
         at = waiting_from(at + 1);  // where a longer sample costs less
       if (at < pool_.size()) take_one(at, take);
     }
@@ -146,15 +136,15 @@ class outlier_pool {
   }
   template <class Take>
   void take_one(std::size_t k, Take const& take) {
-    take(pool_[k].item);
+    take(pool_[k]);
     next_[k] = static_cast<Index>(k + 1);
     ++taken_;
   }
 
   weighed_samples const& items_;
   stream_limits const& limits_;
-  std::vector<keyed_item<Index>> pool_;  ///< by the cost of the filled rank, most expensive first
-  std::vector<Index> next_;              ///< for each place: a place at or before the next that waits
+  std::vector<Index> pool_;  ///< by the cost of the filled rank, most expensive first
+  std::vector<Index> next_;  ///< for each place: a place at or before the next that waits
   std::size_t taken_ = 0;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/token_means.hpp>
 #include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
 #include <ballast/batching/detail/stream_parts.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
-#include <ballast/batching/step_randomness.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
@@ -70,11 +70,13 @@ struct stream_draw {
   stream_draw(weighed_samples const& given, batching_options const& o)
       : name(random_permutation<Index>(given.size(), epoch_seed(o))),
         items(some_of<Index>(given, name)),
+        costs(items.cost, name),
         dealer(items, o.ranks, o.micro_batches, o.capacity) {}
   stream_draw(stream_draw const&) = delete;  // the dealer refers to the samples
   std::vector<Index> name;                   ///< the number of each sample among those given
   weighed_samples items;
-  step_dealer<Index> dealer;  ///< of these samples; what it keeps between steps serves all ways to stream
+  falling_values<Index> costs;
+  step_dealer<Index> dealer;  ///< of these samples; what both keep serves all ways to stream
 };
 
 /// Makes steps from a random order of the samples: draws the samples of a step, distributes them over ranks and writes the step, then the
@@ -91,7 +93,7 @@ class streamer {
         limits_(items_, o, s),
         dealer_(drawn.dealer),
         order_(given.size()),
-        pool_(items_, o, limits_, name_, order_),
+        pool_(items_, o, limits_, drawn.costs, order_),
         placer_(items_, o, s, limits_, name_),
         places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {}
   streamer(streamer const&) = delete;  // its parts refer to its limits
@@ -124,7 +126,7 @@ class streamer {
       return pack_sums(out_.packs, [&](Index i) { return placer_.charge(i, of.cost[i]); }, o_.cost_per_micro_batch);
     };
     auto sums = sum_up(items_);  // before they are named, as members are neighbours in memory
-    deviation_ = token_means_of(items_).variance(out_, 1);
+    deviation_ = token_means_of(items_).variance(std::span<length_moments const>(lengths_), 1);
     name_samples();
     if (fill_places(out_, given_, o_, mixing::allowed)) {
       deviation_ = token_means_of(given_).variance(out_, 1);
@@ -233,8 +235,12 @@ class streamer {
         out_.table.push_back(pack.empty() ? out_.none : static_cast<Index>(out_.packs.size()));
         if (!pack.empty()) out_.packs.push_back(pack);
       }
-    for (auto i : dealer_.left())
+    auto& lengths = lengths_.emplace_back(dealer_.lengths());
+    for (auto const i : shares_) lengths.add(static_cast<std::uint64_t>(items_.tokens[i]), placer_.degree(i));
+    for (auto const i : dealer_.left()) {
+      lengths.add(static_cast<std::uint64_t>(items_.tokens[i]), ~std::uint64_t{0});
       if (placed_[i] == 0) carry_.push_back(i);  // repeated samples need not be placed
+    }
   }
   /// Gives the samples back their numbers.
   void name_samples() {
@@ -292,8 +298,9 @@ class streamer {
   std::int64_t left_tokens_ = 0;         ///< tokens of samples that are in no step yet
   std::uint64_t step_ = 0, deviation_ = 0;
   std::vector<Index> pack_;
-  std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for; empty if outliers are gathered
-  std::vector<std::uint32_t> placed_;  ///< for each sample: number of its places
+  std::vector<length_moments> lengths_;  ///< of each step
+  std::vector<std::uint64_t> drawn_;     ///< for each sample: the step that it was drawn for; empty if outliers are gathered
+  std::vector<std::uint32_t> placed_;    ///< for each sample: number of its places
 };
 
 /// The plan of one way to stream samples.

@@ -133,7 +133,10 @@ template <index_type Index>
                                                            vector_batching_options const& o, pack_loads& loads) {
   auto shape = shape_of(o);
   shape.capacity = (std::numeric_limits<std::int64_t>::max)();
-  take_packs(b, std::move(packs), of.items, shape);
+  b.ranks = shape.ranks;
+  b.micro_batches = shape.micro_batches;
+  b.dropped = samples_outside(packs, of.items, shape);
+  b.packs = std::move(packs);
   sum_up(b.packs, of, o.steps.cost_per_micro_batch, 0, loads);
   require_legal(b.packs, loads.measures, of, o);
   std::array<groups<Index>, 2> part;
