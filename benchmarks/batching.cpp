@@ -99,6 +99,13 @@ void plan_outliers(benchmark::State& state) {
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
+// Many ranks, whose few steps wait for their longest samples.
+void plan_few_steps(benchmark::State& state) {
+  auto const lengths = draw_lengths(state.range(0));
+  options const o{.capacity = 131072, .ranks = static_cast<std::uint64_t>(state.range(1))};
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
+}
+
 // Short micro-batches, whose steps need packs that are made first and sorted in windows; and the same by every method that `plan_steps` may
 // try, each used for all samples, as a planner without trials on a part would have to.
 constexpr options short_packs{.capacity = 8192, .ranks = 64};
@@ -216,6 +223,12 @@ BENCHMARK(plan)
     ->Args({1000000, 16, 2})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_outliers)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_few_steps)
+    ->ArgNames({"", "ranks"})
+    ->Args({1000000, 64})
+    ->Args({1000000, 1024})
+    ->Args({1000000, 4096})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_short)
     ->ArgNames({"", "ranks"})
     ->Args({100000, 64})

@@ -559,6 +559,49 @@ TEST_CASE("plan_steps: ways that are given up before their plans are complete ch
   CHECK(given_up > 0);
 }
 
+TEST_CASE("plan_steps: in few steps, ways that end early because packs in windows are faster change no plan", "[property]") {
+  namespace detail = ballast::detail;
+  using index = std::uint32_t;
+  std::size_t ended = 0, lost = 0;
+  for (int round = 0; round < 40; round += ballast_test::round_step) {
+    ballast::splitmix64 draw(9300 + static_cast<std::uint64_t>(round));
+    options const o{.capacity = 8192,
+                    .ranks = 8 + draw() % 40,
+                    .left_over = round % 4 == 0 ? ballast::left_over::shorten : ballast::left_over::split,
+                    .seed = draw(),
+                    .cost_per_step = round % 3 == 0 ? 1'000'000 : 0};
+    lengths l(o.ranks * (100 + draw() % 700));
+    auto const longest = between(4000, 8192, draw), rare = between(50, 1000, draw);
+    for (auto& x : l) x = between(1, rare, draw) == 1 ? between(longest / 8, longest, draw) : between(20, 150, draw);
+    auto const samples = ballast::weigh(l, o, [](std::int64_t x) { return x * (1000 + x); });
+    auto const ways = detail::ways_to_stream(samples, {}, o);
+    if (ways.front().tuning.threshold == 0) continue;
+    ballast::search_watch never(ballast::search_limits{});
+    detail::pack_sorter<index> const sorter(detail::pack_for_steps<index>(samples, o), samples, o);
+    auto const in_windows = [&](auto& trials, bool refused = false) {
+      return detail::plan_in_windows(trials.choice(), sorter, o, trials.deviation() + trials.deviation() / 2, refused, never);
+    };
+    detail::stream_trials<index> all(samples, ways, o, never), some(samples, ways, o, never);
+    if (all.run(0, ways.size()) == all.none) all.choice().offer(in_windows(all));
+    CAPTURE(round, l.size(), o.ranks);
+    CHECK(hash(ballast::plan_steps(samples, o)) == hash(all.choice().take()));
+    auto const steps = some.choice().fewest_steps();
+    if (steps >= 32 || samples.size() / 32 < steps * o.ranks || some.run(0, 1) != some.none || !some.choice().far_from_bound()) continue;
+    auto const rival = in_windows(some);
+    auto const most = some.choice().most_waiting(rival);
+    for (auto const& way : std::span(ways).subspan(1)) {
+      detail::stream_draw<index> drawn(samples, o);
+      auto const whole = detail::streamer<index>(samples, drawn, o, way).run();
+      if (!detail::streamer<index>(samples, drawn, o, way).run(most).table.empty()) continue;
+      CHECK((whole.slowest.value > rival.slowest.value && !detail::waits_at_most(whole, 1)));
+      ++ended;
+    }
+    lost += some.choice().settles(rival) ? 0U : 1U;
+  }
+  CHECK(ended > 0);
+  CHECK(lost > 0);
+}
+
 TEST_CASE("plan_steps: rare samples that a part hardly shows do not keep a long epoch from wide windows") {
   ballast::splitmix64 draw(33);
   constexpr std::int64_t capacity = 8192, base = 1100;

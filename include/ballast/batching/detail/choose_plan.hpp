@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/token_means.hpp>
 #include <ballast/batching/bounds.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/streamer.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/batching/step_randomness.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
@@ -108,6 +108,21 @@ class plan_choice {
     auto const fixed = o_.cost_per_micro_batch * static_cast<std::int64_t>(o_.micro_batches) + o_.cost_per_step;
     return (items_.all_cost / static_cast<std::int64_t>(o_.ranks) + 2 * fixed * static_cast<std::int64_t>(fewest_steps())) / 100;
   }
+  /// Whether the best plan takes more than 2 % above the lower bound of all plans.
+  [[nodiscard]] bool far_from_bound() {
+    if (!bound_) bound_ = steps_lower_bound(items_, o_);
+    return compare_products(plan_.slowest.value, 50, *bound_, 51) > 0;
+  }
+  /// As `most_waiting`, of plans of all samples in one micro-batch that are good enough or not slower than `rival`.
+  [[nodiscard]] std::int64_t most_waiting(batching<Index> const& rival) const {
+    auto const least = items_.all_cost / static_cast<std::int64_t>(o_.ranks) +
+                       (o_.cost_per_micro_batch + o_.cost_per_step) * static_cast<std::int64_t>(fewest_steps());
+    return (std::max)(most_waiting(), (std::max)(rival.slowest.value, *bound_ + *bound_ / 200 + 1) - least);
+  }
+  /// Whether a plan is faster than the best one, and no slower one is kept for its fill beside it.
+  [[nodiscard]] bool settles(batching<Index> const& plan) const {
+    return faster(plan, plan_) && (fills(plan, floor_of(plan)) || plan.steps() <= fewest_steps());
+  }
   /// Whether a plan that is not balanced may take little more than the lower bound of all plans.
   [[nodiscard]] bool must_wait() {
     if (!bound_) bound_ = steps_lower_bound(items_, o_);
@@ -144,6 +159,10 @@ class plan_choice {
   }
   /// The variance of the token-mean length over the steps.
   [[nodiscard]] std::uint64_t deviation(batching<Index> const& b) const { return means_.variance(b, 1); }
+  /// The same, from the lengths in each pack.
+  [[nodiscard]] std::uint64_t deviation(batching<Index> const& b, std::vector<length_moments> const& packs) const {
+    return means_.variance(b, 1, [&](Index p) { return packs[p]; });
+  }
   /// What a plan does, beside fixed costs.
   [[nodiscard]] std::int64_t work(batching<Index> const& b) const {
     return b.cost - o_.cost_per_micro_batch * taken(b) - o_.cost_per_step * static_cast<std::int64_t>(b.steps() * o_.ranks);
@@ -219,7 +238,11 @@ class stream_trials {
       auto const random = way.tuning.threshold == 0 && way.tuning.share == 0;
       if (deviation_ != 0 && choice_.balanced() != random) continue;  // balanced steps are only filled more; other steps are only gathered
       auto const gives_up = count > 1 && random_misses == 0 && way.tuning.threshold != 0 && choice_.fewest_steps() >= 32;
-      auto plan = stream(k, gives_up ? choice_.most_waiting() : any_time);
+      auto plan = stream(k, gives_up ? choice_.most_waiting() : end_above_);
+      if (end_above_ != any_time && plan.table.empty()) {
+        ended_ = true;
+        continue;
+      }
       if (gives_up && plan.table.empty() && !choice_.must_wait()) {
         given_up.push_back(k);
         continue;
@@ -233,6 +256,9 @@ class stream_trials {
       if (deviation_ == 0 || !watch_.interrupted(0)) offer(k, stream(k));
     return none;
   }
+  /// Ends ways, which then do not count, once their steps wait longer in all.
+  void end_above(std::int64_t waiting) noexcept { end_above_ = waiting; }
+  [[nodiscard]] bool ended() const noexcept { return ended_; }  ///< whether that has happened
   [[nodiscard]] plan_choice<Index>& choice() noexcept { return choice_; }
   [[nodiscard]] std::uint64_t deviation() const noexcept { return deviation_; }  ///< the largest of all plans
   [[nodiscard]] std::size_t best() const noexcept { return best_; }              ///< the way of the fastest plan
@@ -261,6 +287,8 @@ class stream_trials {
   std::optional<stream_draw<Index>> drawn_;     ///< for all ways
   std::uint64_t deviation_ = 0, streamed_ = 0;  ///< the largest; that of the last plan
   std::size_t best_ = 0;
+  std::int64_t end_above_ = any_time;
+  bool ended_ = false;
 };
 
 /// What trials on a part of the samples lead to expect.

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -39,25 +40,27 @@ template <class Deal, class Allowed>
   return best;
 }
 
-/// Offers a plan of packs that are sorted by cost in windows of steps, dealt, and balanced by exchanges; the deviation of wider windows
-/// than a step is at most `most_deviation`.
-/// @return whether no stop cut the trials short
+/// The plan of packs that are sorted by cost in windows of steps, dealt, and balanced by exchanges if `choice` may keep them; the deviation
+/// of wider windows than a step is at most `most_deviation`. `refused` tells whether it is larger for one of them.
 template <index_type Index>
-[[nodiscard]] bool offer_windows(plan_choice<Index>& choice, groups<Index> const& packs, weighed_samples const& items,
-                                 batching_options const& o, std::uint64_t most_deviation, search_watch& watch) {
+[[nodiscard]] batching<Index> plan_in_windows(plan_choice<Index> const& choice, pack_sorter<Index> const& sorter, batching_options const& o,
+                                              std::uint64_t most_deviation, bool& refused, search_watch& watch) {
   constexpr std::uint64_t all[] = {1, 4, 8, 16, 64, 0}, ends[] = {1, 0};
   auto const windows = o.micro_batches > 1 ? std::span<std::uint64_t const>(ends) : all;
-  auto const allowed = [&](auto const& plan) { return choice.deviation(plan) <= most_deviation; };
-  pack_sorter<Index> const sorter(packs, items, o);
+  auto const lengths = sorter.lengths();
+  auto allowed = true;
   auto const deal = [&](std::uint64_t window) {
     auto plan = sort_in_window(sorter, window);
-    auto const balance = choice.may_keep(plan) && (window == windows.front() || allowed(plan));
-    return balance ? sorter.finish(std::move(plan), true) : plan;
+    allowed = window == windows.front() || choice.deviation(plan, lengths) <= most_deviation;
+    if (allowed && choice.may_keep(plan)) {
+      auto const full = std::ranges::find(plan.table, plan.none) == plan.table.end();  // each step then keeps its samples
+      plan = sorter.finish(std::move(plan), true);
+      allowed = full || choice.deviation(plan) <= most_deviation;
+    }
+    refused = refused || !allowed;
+    return plan;
   };
-  auto best = deal_in_windows(windows, deal, allowed, watch);
-  auto const complete = best.complete;
-  choice.offer(std::move(best));
-  return complete;
+  return deal_in_windows(windows, deal, [&](auto const&) { return allowed; }, watch);
 }
 
 /// The plan of packs with at most `max_samples` samples. No pack gets a sample of another one.
@@ -120,6 +123,31 @@ template <index_type Index>
       return take(false);
     }
   }
+  std::optional<pack_sorter<Index>> sorter;
+  auto refused = false;
+  auto const in_windows = [&] {
+    if (!sorter) sorter.emplace(pack_for_steps<Index>(items, o), items, o);
+    auto const deviation = (std::max)(likely.deviation, trials.deviation());
+    return plan_in_windows(choice, *sorter, o, deviation + deviation / 2, refused, watch);  // with a margin: an estimate
+  };
+  // If few steps wait for their most expensive samples, packs in windows are often faster than gathered samples. They are planned after the
+  // first way, whose deviation allows windows, and end the other ways early.
+  if (may_pack && !random && o.micro_batches == 1 && steps < 32 && c.most_ranks_shared == 1 && many_in_a_pack &&
+      (o.left_over == left_over::split || o.left_over == left_over::shorten)) {
+    if (trials.run(0, 1) != trials.none) return take(true);
+    if (watch.interrupted(0)) return take(false);
+    likely.way = 1;
+    if (choice.far_from_bound()) {
+      auto rival = in_windows();
+      trials.end_above(choice.most_waiting(rival));
+      if (trials.run(1, ways.size()) != trials.none) return take(true);
+      auto const settled = !refused && rival.complete && choice.settles(rival);
+      if (settled) choice.offer(std::move(rival));
+      if (settled || watch.interrupted(0)) return take(settled);
+      if (!trials.ended()) likely.way = ways.size();
+      trials.end_above(any_time);
+    }
+  }
   if (likely.good) {
     if (trials.run(likely.way, ways.size()) != trials.none) return take(true);
     if (watch.interrupted(0)) return take(false);
@@ -131,19 +159,19 @@ template <index_type Index>
     trials.run(likely.way, 1);
     return take(true);
   }
-  auto deviation = (std::max)(likely.deviation, trials.deviation());
-  auto const packs = pack_for_steps<Index>(items, o);
+  auto const deviation = (std::max)(likely.deviation, trials.deviation());
   auto const offer = [&] {
-    return offer_windows(choice, packs, items, o, deviation + deviation / 2, watch);
-  };  // with a margin: an estimate
+    auto plan = in_windows();
+    auto const complete = plan.complete;
+    choice.offer(std::move(plan));
+    return complete;
+  };
   auto complete = offer();
   if (complete && !likely.good && !choice.balanced()) {
     complete = !watch.interrupted(0);
     if (complete) trials.run(likely.way, 1);
-    if (complete && trials.deviation() > deviation) {  // rare samples deviate less in a part: wider windows may be random enough
-      deviation = trials.deviation();
-      complete = offer();
-    }
+    // Rare samples deviate less in a part: wider windows may be random enough.
+    if (complete && trials.deviation() > deviation) complete = offer();
   }
   return take(complete);
 }
