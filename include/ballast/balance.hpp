@@ -35,5 +35,6 @@
 #include <ballast/balance/result.hpp>
 #include <ballast/balance/share_units.hpp>
 #include <ballast/balance/snake.hpp>
+#include <ballast/balance/token_means.hpp>
 #include <ballast/balance/unequal_options.hpp>
 #include <ballast/balance/workspace.hpp>

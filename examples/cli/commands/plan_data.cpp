@@ -17,6 +17,7 @@
 #include "report/static_rows.hpp"
 #include "report/words.hpp"
 
+#include <ballast/batching/step_randomness.hpp>
 #include <ballast/plan/balance_report.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/export/describe.hpp>

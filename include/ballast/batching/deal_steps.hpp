@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/token_means.hpp>
+#include <ballast/balance/token_means.hpp>
 #include <ballast/batching/detail/deal_packs.hpp>
 #include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/step_cost.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/token_means.hpp>
+#include <ballast/balance/token_means.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
@@ -59,7 +59,7 @@ template <index_type Index, length_range R>
     tokens += static_cast<std::uint64_t>(l);
     squares += static_cast<std::uint64_t>(l * l);
   }
-  detail::token_means const means(trained, n, tokens, squares);
+  token_means const means(trained, n, tokens, squares);
   auto const random = means.variance_of_random(plan.steps(), 1);
   if (random == 0) return {};
   return {multiply_divide_up(means.variance(plan, 1), 1000, random),

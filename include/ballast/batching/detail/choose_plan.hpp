@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/token_means.hpp>
+#include <ballast/balance/token_means.hpp>
 #include <ballast/batching/bounds.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/batching/detail/streamer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/token_means.hpp>
+#include <ballast/balance/token_means.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/detail/choose_plan.hpp>
 #include <ballast/batching/detail/pack_for_steps.hpp>

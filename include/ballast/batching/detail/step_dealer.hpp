@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/dealt_sets.hpp>
-#include <ballast/balance/detail/token_means.hpp>
+#include <ballast/balance/token_means.hpp>
 #include <ballast/balance/pair_exchange.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/step_cost.hpp>

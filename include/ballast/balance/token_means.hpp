@@ -9,32 +9,47 @@
 #include <span>
 #include <vector>
 
-namespace ballast::inline v0_2::detail {
+/// @file
+/// @brief `token_means`: how far the token-mean lengths of steps are apart, beside those of random draws.
 
-/// The sum of some lengths, and that of their squares.
+namespace ballast::inline v0_2 {
+
+/// @brief The sum of some lengths, and that of their squares.
 struct length_moments {
-  std::uint64_t tokens = 0, squares = 0;
-  void add(std::uint64_t length, std::uint64_t times = 1) noexcept {  // lengths may be taken away: `times` is then their number, negated
+  std::uint64_t tokens = 0;   ///< the sum
+  std::uint64_t squares = 0;  ///< the sum of the squares
+  /// @brief Adds lengths. @param length of each @param times how many; negated, modulo 2^64, they are taken away
+  void add(std::uint64_t length, std::uint64_t times = 1) noexcept {
     tokens += times * length;
     squares += times * length * length;
   }
 };
 
-/// The token-mean lengths of steps, beside those that random draws would have. Variances are relative to the squared mean, in 2^-32.
+/// @brief The token-mean lengths of steps (sum l^2 / sum l), beside those that random draws would have.
+///
+/// Variances are relative to the squared mean, in 2^-32. Their ratio is a design effect (`randomness_of`).
+///
+/// @tparam Lengths  returns the length of a sample by `[]`; must outlive this
+/// @par Complexity
+/// O(samples) for a variance, O(steps) where sums of steps are given.
+/// @par Determinism
+/// In integers.
 template <class Lengths>
 class token_means {
  public:
-  static constexpr std::uint64_t one = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t one = std::uint64_t{1} << 16;  ///< unit of means
 
-  /// @param at the length of each sample @param samples how many @param tokens their sum @param squares the sum of their squares
+  /// @param at the length of each sample @param samples how many @param tokens their sum @param squares the sum of their squares, below
+  /// 2^63
   token_means(Lengths const& at, std::size_t samples, std::uint64_t tokens, std::uint64_t squares) : at_(at), samples_(samples) {
     if (tokens == 0) return;
     mean_ = multiply_divide_up(squares, one, tokens);
     usual_ = multiply_divide_up(tokens, one, samples);
   }
 
-  /// The variance, over all means of so many steps in a row.
+  /// @brief The variance, over all means of so many steps in a row. @param b steps of packs @param in_a_row at least 1
   template <class Plan>
+    requires requires(Plan const& b) { b.packs; }
   [[nodiscard]] std::uint64_t variance(Plan const& b, std::size_t in_a_row) const {
     return variance(b, in_a_row, [&](std::size_t p) {
       length_moments sums;
@@ -42,7 +57,7 @@ class token_means {
       return sums;
     });
   }
-  /// The same, where `of(p)` returns the sums of pack p.
+  /// @brief The same, where `of(p)` returns the sums of pack p.
   template <class Plan, class Of>
   [[nodiscard]] std::uint64_t variance(Plan const& b, std::size_t in_a_row, Of const& of) const {
     std::vector<length_moments> sums(b.steps());
@@ -55,7 +70,7 @@ class token_means {
         }
     return variance(std::span<length_moments const>(sums), in_a_row);
   }
-  /// The same, for steps of these sums.
+  /// @brief The same, for steps of these sums.
   [[nodiscard]] std::uint64_t variance(std::span<length_moments const> steps, std::size_t in_a_row) const {
     std::vector<std::uint64_t> mean(steps.size());
     for (std::size_t s = 0; s < mean.size(); ++s)
@@ -78,7 +93,7 @@ class token_means {
     }
     return divide(squares, mean.size()).whole;
   }
-  /// That variance for random draws of all samples into so many steps.
+  /// @brief That variance for random draws of all samples into so many steps.
   [[nodiscard]] std::uint64_t variance_of_random(std::size_t steps, std::size_t in_a_row) const {
     if (samples_ == 0) return 0;
     constexpr std::uint64_t most = std::uint64_t{1} << 30;
@@ -107,4 +122,4 @@ class token_means {
   std::uint64_t mean_ = one, usual_ = one;  ///< token-mean length of all samples; mean length
 };
 
-}  // namespace ballast::inline v0_2::detail
+}  // namespace ballast::inline v0_2
