@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/dealt_sets.hpp>
-#include <ballast/balance/token_means.hpp>
 #include <ballast/balance/pair_exchange.hpp>
 #include <ballast/balance/refine.hpp>
+#include <ballast/balance/token_means.hpp>
 #include <ballast/batching/detail/step_cost.hpp>
 #include <ballast/core/least_of.hpp>
 #include <ballast/core/sort.hpp>
