@@ -57,7 +57,7 @@ class token_means {
       return sums;
     });
   }
-  /// @brief The same, where `of(p)` returns the sums of pack p.
+  /// @brief The same, where `of(p)` returns the sums of pack p. @param b steps of packs @param in_a_row at least 1 @param of a callable
   template <class Plan, class Of>
   [[nodiscard]] std::uint64_t variance(Plan const& b, std::size_t in_a_row, Of const& of) const {
     std::vector<length_moments> sums(b.steps());
@@ -70,7 +70,7 @@ class token_means {
         }
     return variance(std::span<length_moments const>(sums), in_a_row);
   }
-  /// @brief The same, for steps of these sums.
+  /// @brief The same, for steps of these sums. @param steps of each step @param in_a_row at least 1
   [[nodiscard]] std::uint64_t variance(std::span<length_moments const> steps, std::size_t in_a_row) const {
     std::vector<std::uint64_t> mean(steps.size());
     for (std::size_t s = 0; s < mean.size(); ++s)
@@ -93,7 +93,7 @@ class token_means {
     }
     return divide(squares, mean.size()).whole;
   }
-  /// @brief That variance for random draws of all samples into so many steps.
+  /// @brief That variance for random draws of all samples into so many steps. @param steps how many @param in_a_row at least 1
   [[nodiscard]] std::uint64_t variance_of_random(std::size_t steps, std::size_t in_a_row) const {
     if (samples_ == 0) return 0;
     constexpr std::uint64_t most = std::uint64_t{1} << 30;
