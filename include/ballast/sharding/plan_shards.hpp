@@ -87,7 +87,7 @@ template <index_type Index>
 /// The best plan of independent or mixed passes that is found.
 template <class = when_called>
 [[nodiscard]] block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
-  constexpr std::int64_t few = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
+  constexpr std::int64_t few = 1024;  // samples of a batch whose groups of one size are improved, and those of one pass planned
   auto const n = static_cast<std::int64_t>(t.length.size());
   auto const policies = t.options.execution == execution::mixed ? 2 : 1;  // pure passes first, so that mixed ones are never slower
   auto const attempts = search.attempts > 0 ? search.attempts : policies * attempts_of(t.length.size(), search, 40);
@@ -107,14 +107,14 @@ template <class = when_called>
   auto const keep = [&](run_plan const& runs) {
     if (runs.value < plan.value) plan = blocks_of(runs);
   };
-  keep(equal_runs(t, plan.value));
+  keep(equal_runs(t, plan.value, n <= few || search.deep));
   if (n <= few || search.deep) keep(one_pass_runs(t));
-  // Small batches: pairs of a sample and a rank for which groups that stay, and rounds, are planned.
-  auto const hopes = [&](std::int64_t most) {
+  // Groups that stay, and rounds, are planned for at most so many pairs of a sample and a rank, unless the search is deep.
+  auto const worth = [&](std::int64_t most) {
     return search.deep || (n <= most / static_cast<std::int64_t>(t.options.ranks) && plan.value - lower > lower / 1000);
   };
-  if (hopes(std::int64_t{1} << 14)) keep(fixed_runs(t, lower));
-  if (hopes(std::int64_t{1} << 12)) keep(all_round_runs(t, 1));
+  if (worth(std::int64_t{1} << 14)) keep(fixed_runs(t, lower));
+  if (worth(std::int64_t{1} << 12)) keep(all_round_runs(t, 1));
   if (search.deep) {
     keep(all_round_runs(t, 0));
     keep(lockstep_runs(t, lockstep_counts(search)));

@@ -207,7 +207,7 @@ template <shard_cost_model Cost>
   auto const keep = [&](run_plan&& next) {
     if (next.value < known()) plan = std::move(next);
   };
-  keep(equal_runs(t, known()));
+  keep(equal_runs(t, known(), true));
   if (deep || (t.length.size() <= few / t.options.ranks && known() > lower)) {
     keep(divided_runs(t));
     keep(one_pass_runs(t));

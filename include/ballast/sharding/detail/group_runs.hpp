@@ -87,9 +87,9 @@ inline void settle(run_plan& plan, degree_times const& t) {
   return std::all_of(tokens.begin(), tokens.end(), [&](std::int64_t held) { return held >= t.width[bins.level]; });
 }
 
-/// The best plan of one size for all samples, if one can be faster than `best`: each on the group of least load, or bins by tokens,
-/// improved by swaps.
-[[nodiscard]] inline run_plan equal_runs(degree_times const& t, std::int64_t best) {
+/// The best plan of one size for all samples, if one can be faster than `best`: each on the group of least load, or bins by tokens.
+/// @param swaps  whether plans are improved by swaps
+[[nodiscard]] inline run_plan equal_runs(degree_times const& t, std::int64_t best, bool swaps) {
   run_plan plan;
   auto const n = t.length.size();
   for (std::size_t l = 0; l < t.levels; ++l) {
@@ -99,7 +99,7 @@ inline void settle(run_plan& plan, degree_times const& t) {
     if (divide_up(time, static_cast<std::int64_t>(t.groups_of(l))) >= (std::min)(best, plan.value)) continue;
     for (auto bins : {least_loaded_blocks(t, l), balanced_token_bins(t, l)}) {
       if (bins.status != status::feasible) continue;
-      if (bins.time / 20 * 19 < (std::min)(best, plan.value)) {
+      if (swaps && bins.time / 20 * 19 < (std::min)(best, plan.value)) {
         auto swapped = bins;
         block_exchange(t, swapped).run(64, 0);
         if (all_ranks_hold_tokens(t, swapped)) bins = std::move(swapped);
