@@ -18,6 +18,9 @@ TEST_CASE("unfused: a product is rounded before it is added", "[patterns]") {
   CHECK(y == std::vector<double>(3, 0));
   CHECK(ballast::detail::plus_products(minus, x.data(), x.data(), 1) == 0);
   std::uint32_t const at[] = {2};
+  y = {5, 5, minus};
+  ballast::detail::add_sparse_multiple(y.data(), x.data(), a, at, 1);
+  CHECK(y == std::vector<double>{5, 5, 0});
   for (std::size_t const n : {4U, 5U, 6U}) {
     std::vector<double> const left(n, 1), right(n, 2);
     CHECK(ballast::detail::four_sums_of_products(left.data(), right.data(), n) == 2 * static_cast<double>(n));

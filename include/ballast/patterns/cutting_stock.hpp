@@ -33,8 +33,9 @@ struct cutting_stock_options {
   std::int64_t capacity = 0;      ///< tokens of one pack, at least 1
   std::uint64_t packs = 0;        ///< number of packs
   std::uint64_t max_samples = 0;  ///< largest number of samples in one pack; 0 = no limit
-  bool reduce = true;      ///< first makes packs that some plan of fewest packs has, without a limit; if false, `values` are of all lengths
-  std::uint64_t seed = 1;  ///< of the random numbers
+  bool reduce = true;  ///< first makes packs that some plan of fewest packs has, without a limit; if false, `values` are of all lengths,
+                       ///< and the first program is solved to its optimum
+  std::uint64_t seed = 1;                             ///< of the random numbers
   std::size_t most_rows = 1'000;                      ///< with more distinct lengths the answer is `unknown`
   std::uint64_t most_cells = std::uint64_t{1} << 22;  ///< of the table that prices patterns, 4 bytes each; lengths are rounded for it
 };
@@ -46,6 +47,7 @@ struct cutting_stock {
   std::vector<std::int32_t> values;  ///< value of each length in the last linear program of all samples, or empty; 0 if no sample was in it
   std::int64_t value_of_pack = 0;    ///< no pack of the samples holds more value
   pack_patterns basis;               ///< patterns of that program; a similar program can start from them
+  bool fractional = false;           ///< true if parts of packs fit, so that no linear program of patterns proves that there is no plan
   std::uint64_t work = 0;            ///< work spent, in the unit of `search_limits::work`
   bool complete = true;              ///< false if a stop request or the wall clock ended the search early
 };
@@ -183,11 +185,15 @@ class stock_solver {
     for (std::uint64_t k = 0; out_.status == status::unknown && (k == 0 || budget_.allows(end_)); ++k) {
       auto const before = budget_.spent();
       pattern_attempt shared(rows_, options_.seed + k, k % Program::turns != Program::turns - 1, budget_, end_);
+      shared.solve_root = !options_.reduce;
       pattern_dive<Program> dive(shared, knapsack);
       out_.status = dive.run(packs_left_, start);
       if (k == 0 && !joins_) note_values(dive.program());
       if (out_.status == status::feasible) note_packs(dive);
-      if constexpr (std::is_same_v<Program, fewest_packs_program<>>) search_list(knapsack, k, dive.root());
+      if constexpr (std::is_same_v<Program, fewest_packs_program<>>) {
+        out_.fractional = out_.fractional || dive.fractional();
+        search_list(knapsack, k, dive.root());
+      }
       search_joins(later_searches, (budget_.spent() - before) / 2);
     }
   }

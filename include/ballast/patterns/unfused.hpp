@@ -49,6 +49,15 @@ BALLAST_UNFUSED inline void add_multiple(double* y, double const* x, double fact
   }
 }
 
+/// y[at[k]] += factor * x[k]
+BALLAST_UNFUSED inline void add_sparse_multiple(double* y, double const* x, double factor, std::uint32_t const* at, std::size_t n) {
+  BALLAST_UNFUSED_BODY
+  for (std::size_t k = 0; k < n; ++k) {
+    double const product = factor * x[k];
+    y[at[k]] += product;
+  }
+}
+
 /// start + a[0] b[0] + a[1] b[1] + …, from left to right
 [[nodiscard]] BALLAST_UNFUSED inline double plus_products(double start, double const* a, double const* b, std::size_t n) {
   BALLAST_UNFUSED_BODY

@@ -70,7 +70,8 @@ class fewest_packs_program {
         how = simplex_.improve(shared_.end);
       }
       if (how == outcome::spent) return false;
-      if (how == outcome::failed || (!root && shared_.stop_early && simplex_.packs() <= target + nearly_whole)) return true;
+      auto const early = shared_.stop_early && !(root && shared_.solve_root);
+      if (how == outcome::failed || (early && simplex_.packs() <= target + nearly_whole)) return true;
       auto const& duals = simplex_.duals();
       auto const added = price(duals);
       simplex_.grow();
@@ -135,7 +136,7 @@ class fewest_packs_program {
 
  private:
   using outcome = typename pattern_simplex<>::outcome;
-  static constexpr std::size_t first_prices = 10, columns_per_row = 8;
+  static constexpr std::size_t first_prices = 5, columns_per_row = 4;
 
   [[nodiscard]] std::size_t price(std::span<double const> values) {
     knapsack_.solve(values, shared_.left, shared_.budget);

@@ -102,7 +102,8 @@ struct pattern_attempt {
   pattern_columns columns;
   std::vector<std::uint64_t> left;  ///< samples of each row
   std::uint64_t end;                ///< the work at which the attempt ends
-  bool stop_early;                  ///< whether no new patterns are made below the root once the program fits
+  bool stop_early;                  ///< whether no new patterns are made once the program fits
+  bool solve_root = false;          ///< whether the root is solved to its optimum even so
 
   pattern_attempt(pattern_rows const& all, std::uint64_t seed, bool early, search_budget& budget_, std::uint64_t end_)
       : rows(all), budget(budget_), random(seed), columns(all.size(), random), left(all.count), end(end_), stop_early(early) {}

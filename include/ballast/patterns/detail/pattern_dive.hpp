@@ -31,6 +31,7 @@ class pattern_dive {
       if (auto const found = complete(packs); found != status::unknown) return found;
     program_.begin(start);
     if (!program_.solve(packs, true)) return program_.exceeded() ? status::infeasible : status::unknown;
+    fractional_ = true;
     if (!shared_.budget.allows(shared_.end)) return status::unknown;
     program_.fix_by_cost(packs);
     root_ = program_.here();
@@ -51,6 +52,8 @@ class pattern_dive {
     }
   }
   [[nodiscard]] Program const& program() const noexcept { return program_; }
+  /// Whether the first program fits into the packs.
+  [[nodiscard]] bool fractional() const noexcept { return fractional_; }
   /// The patterns of the first program's solution, as rows; none before it was solved.
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> root() const {
     std::vector<std::vector<std::uint32_t>> out;
@@ -213,6 +216,7 @@ class pattern_dive {
   std::vector<std::uint32_t> taken_;  // rows, pack after pack
   std::vector<std::size_t> taken_ends_;
   typename Program::state root_;
+  bool fractional_ = false;
   double noise_ = 0;
   std::uint64_t nodes_ = 0, begin_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/random.hpp>
 #include <ballast/core/search_watch.hpp>
+#include <ballast/patterns/detail/basis_inverse.hpp>
 #include <ballast/patterns/detail/pattern_columns.hpp>
 #include <ballast/patterns/unfused.hpp>
 
@@ -16,7 +17,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Minimises the number of packs: the sum of x subject to A x >= demand, x >= 0, and x = 0 for columns that are fixed. The primal method
-/// (devex prices) follows new columns, the dual one a new demand or fixed columns. The inverse of the basis is explicit and dense.
+/// (devex prices) follows new columns, the dual one a new demand or fixed columns.
 template <class = when_called>
 class pattern_simplex {
  public:
@@ -28,7 +29,7 @@ class pattern_simplex {
       : columns_(columns),
         budget_(budget),
         rows_(rows),
-        inverse_(rows * rows),
+        inverse_(rows),
         x_(rows),
         dual_(rows),
         demand_(rows),
@@ -54,39 +55,52 @@ class pattern_simplex {
     clear();
     for (std::size_t i = 0; i < rows_; ++i) {
       auto const single = demand_[i] > 0 && !columns_.fixed(i);
-      inverse(i)[i] = single ? 1 : -1;
+      inverse_.set_sign(i, single ? 1 : -1);
       enter(i, single ? static_cast<variable>(i) : surplus(i));
     }
-    pivots_ = 0;
-    set_solution();
-    set_duals();
+    set_base(budget_.spent());
   }
   /// Begins with these variables, where they are independent, and completes them by surplus.
   void install(std::vector<variable> wanted) {
+    auto const begin = budget_.spent();
     clear();
-    for (std::size_t i = 0; i < rows_; ++i) {
-      inverse(i)[i] = -1;
-      enter(i, surplus(i));
-    }
+    for (std::size_t i = 0; i < rows_; ++i) enter(i, surplus(i));
     std::vector<char> open(rows_, 1);
     std::erase_if(wanted, [&](variable v) { return v < 0 && (open[row_of(v)] = 0, true); });
-    std::sort(wanted.begin(), wanted.end(), [&](variable a, variable b) {
-      auto const na = columns_[index(a)].size(), nb = columns_[index(b)].size();
-      return na != nb ? na < nb : a < b;
-    });
+    order_.clear();
     for (auto const v : wanted) {
-      if (!budget_.allows()) break;
-      set_direction(v);
-      auto r = rows_;
-      for (std::size_t i = 0; i < rows_; ++i)
-        if (open[i] != 0 && (r == rows_ || magnitude(direction_[i]) > magnitude(direction_[r]))) r = i;
-      if (r == rows_ || magnitude(direction_[r]) < 1e-9) continue;
-      pivot(r, v, 0);
-      open[r] = 0;
+      auto before = ~std::uint32_t{0};
+      for (auto const i : columns_[index(v)])
+        if (open[i] != 0 && std::exchange(before, i) != i) order_.add(i);
+      order_.end_column();
     }
-    pivots_ = 0;
-    set_solution();
-    set_duals();
+    order_.set(rows_);
+    for (std::size_t i = 0; i < rows_; ++i)
+      if (open[i] == 0) {
+        order_.occupy(i);
+        inverse_.keep(i);
+      }
+    auto const put = [&](std::size_t r, variable v) {
+      inverse_.factor(r, direction_);
+      place(basis_[r], nowhere);
+      enter(r, v);
+    };
+    for (auto const& [c, r] : order_.singles()) {
+      set_column(wanted[c]);
+      put(r, wanted[c]);
+    }
+    for (auto const c : order_.middle()) {
+      if (!budget_.allows()) break;
+      set_column(wanted[c]);
+      budget_.spend(inverse_.reduce(direction_) + rows_);
+      round_direction();
+      auto const r = row_for_direction();
+      if (r == rows_ || magnitude(direction_[r]) < 1e-9) continue;
+      order_.occupy(r);
+      put(r, wanted[c]);
+    }
+    budget_.spend(6 * order_.entries() + rows_ * order_.singles().size() / 2);
+    set_base(begin);
   }
 
   [[nodiscard]] std::vector<variable> const& basis() const noexcept { return basis_; }
@@ -121,7 +135,7 @@ class pattern_simplex {
   [[nodiscard]] bool make_feasible(std::uint64_t end) {
     set_solution();
     for (std::size_t trial = 0; trial < 4 * rows_ + 200 && budget_.allows(end); ++trial) {
-      if (pivots_ > most_pivots) reinvert();
+      if (is_long()) reinvert();
       auto r = rows_;
       double worst = 1e-8;
       for (std::size_t i = 0; i < rows_; ++i) {
@@ -131,13 +145,15 @@ class pattern_simplex {
         r = i;
       }
       if (r == rows_) return true;
-      for (std::size_t k = 0; k < rows_; ++k) row_[k] = x_[r] < 0 ? -inverse(k)[r] : inverse(k)[r];
+      set_row(r);
+      auto const sign = x_[r] < 0 ? -1.0 : 1.0;
+      for (auto& entry : row_) entry *= sign;
       auto const entering = least_ratio();
       if (entering == none) return false;
       auto const cost = reduced_cost(entering);
       set_direction(entering);
       if (magnitude(direction_[r]) < 1e-9) return false;
-      pivot(r, entering, cost);
+      pivot(r, entering, sign * cost / direction_[r]);
     }
     return false;
   }
@@ -145,18 +161,13 @@ class pattern_simplex {
   enum class outcome : std::uint8_t { optimal, failed, spent };
   /// The primal method: pivots until no column improves the solution.
   [[nodiscard]] outcome improve(std::uint64_t end) {
-    auto checked = false;
+    set_weights();
     for (std::size_t trial = 0, most = 200 * rows_ + 20'000; trial < most;) {
       set_costs();
       for (; trial < most; ++trial) {
         if (!budget_.allows(end)) return outcome::spent;
         auto const entering = best_price();
-        if (entering == none) {
-          if (checked || pivots_ <= 100) return outcome::optimal;
-          checked = true;
-          reinvert();
-          break;
-        }
+        if (entering == none) return outcome::optimal;
         auto const cost = reduced_cost(entering);
         if (cost > -least_cost) {
           cost_of(entering) = cost;
@@ -166,7 +177,7 @@ class pattern_simplex {
         auto const r = leaving();
         if (r == rows_) return outcome::failed;
         exchange(r, entering, cost);
-        if (pivots_ > most_pivots) {
+        if (is_long()) {
           reinvert();
           break;
         }
@@ -179,20 +190,18 @@ class pattern_simplex {
   static constexpr std::int32_t nowhere = -1;
   static constexpr variable none = (std::numeric_limits<variable>::min)();
   static constexpr double least_cost = 1e-8;
-  static constexpr std::size_t most_pivots = 300;  // before the inverse is computed anew
 
   [[nodiscard]] static variable surplus(std::size_t i) { return -1 - static_cast<variable>(i); }
   [[nodiscard]] static std::size_t row_of(variable v) { return static_cast<std::size_t>(-1 - v); }
   [[nodiscard]] static std::size_t index(variable v) { return static_cast<std::size_t>(v); }
   [[nodiscard]] static double magnitude(double v) { return v < 0 ? -v : v; }
-  [[nodiscard]] double* inverse(std::size_t column) { return inverse_.data() + column * rows_; }
   [[nodiscard]] bool is_fixed(variable v) const { return v >= 0 && columns_.fixed(index(v)); }
   [[nodiscard]] bool may_enter(std::size_t j) const { return at_[j] == nowhere && !columns_.fixed(j); }
   [[nodiscard]] double& cost_of(variable v) { return v < 0 ? surplus_cost_[row_of(v)] : cost_[index(v)]; }
   [[nodiscard]] double& weight_of(variable v) { return v < 0 ? surplus_weight_[row_of(v)] : weight_[index(v)]; }
 
   void clear() {
-    std::fill(inverse_.begin(), inverse_.end(), 0.0);
+    inverse_.clear();
     at_.assign(columns_.size(), nowhere);
     std::fill(surplus_at_.begin(), surplus_at_.end(), nowhere);
   }
@@ -201,58 +210,69 @@ class pattern_simplex {
     basis_[r] = v;
     place(v, static_cast<std::int32_t>(r));
   }
+  // Solves with an inverse that was computed since the work was `begin`.
+  void set_base(std::uint64_t begin) {
+    set_solution();
+    set_duals();
+    budget_.spend(24 * rows_);
+    anew_ = budget_.spent() - begin;
+    excess_ = 0;
+  }
   void set_solution() {
-    std::fill(x_.begin(), x_.end(), 0.0);
-    for (std::size_t k = 0; k < rows_; ++k)
-      if (demand_[k] != 0) add_multiple(x_.data(), inverse(k), demand_[k], rows_);
-    budget_.spend(rows_ * rows_ / 4);
+    x_ = demand_;
+    budget_.spend(inverse_.multiply(x_));
   }
   void set_duals() {
-    for (std::size_t k = 0; k < rows_; ++k) {
-      double sum = 0;
-      for (std::size_t r = 0; r < rows_; ++r) sum += basis_[r] >= 0 ? inverse(k)[r] : 0;
-      dual_[k] = sum;
-    }
-    budget_.spend(rows_ * rows_ / 2);
+    for (std::size_t r = 0; r < rows_; ++r) dual_[r] = basis_[r] >= 0 ? 1 : 0;
+    budget_.spend(inverse_.multiply_from_left(dual_));
   }
+  [[nodiscard]] bool is_long() const { return excess_ > anew_; }
   void reinvert() { install(basis_); }
 
+  // row_ = row r of the inverse
+  void set_row(std::size_t r) {
+    std::fill(row_.begin(), row_.end(), 0.0);
+    row_[r] = 1;
+    budget_.spend(inverse_.multiply_from_left(row_));
+  }
   // direction_ = inverse * column
   void set_direction(variable v) {
-    if (v < 0) {
-      auto const* const from = inverse(row_of(v));
-      for (std::size_t r = 0; r < rows_; ++r) direction_[r] = -from[r];
-    } else {
-      std::fill(direction_.begin(), direction_.end(), 0.0);
-      for (auto const i : columns_[index(v)]) {
-        auto const* const from = inverse(i);
-        for (std::size_t r = 0; r < rows_; ++r) direction_[r] += from[r];
-      }
-    }
-    budget_.spend(2 * rows_);
+    set_column(v);
+    budget_.spend(inverse_.multiply(direction_));
+    round_direction();
   }
-
-  // Replaces the variable of row r by that of direction_.
-  void pivot(std::size_t r, variable entering, double cost) {
-    auto const share = 1 / direction_[r];
-    std::size_t touched = 0;
-    for (std::size_t k = 0; k < rows_; ++k) {
-      auto* const column = inverse(k);
-      row_[k] = column[r] * share;
-      if (column[r] == 0) continue;
-      ++touched;
-      if (magnitude(row_[k]) < 1e-14) row_[k] = 0;
-      if (row_[k] != 0) add_multiple(column, direction_.data(), -row_[k], rows_);
-      column[r] = row_[k];
-    }
-    add_multiple(dual_.data(), row_.data(), cost, rows_);
-    auto const step = x_[r] * share;
-    add_multiple(x_.data(), direction_.data(), -step, rows_);
-    x_[r] = step;
+  void set_column(variable v) {
+    std::fill(direction_.begin(), direction_.end(), 0.0);
+    if (v < 0)
+      direction_[row_of(v)] = -1;
+    else
+      for (auto const i : columns_[index(v)]) direction_[i] += 1;
+  }
+  void round_direction() {
+    for (auto& d : direction_)
+      if (magnitude(d) < 1e-13) d = 0;
+  }
+  // The free row of fewest columns among those with the largest entries of direction_; rows_ if no row is free.
+  [[nodiscard]] std::size_t row_for_direction() const {
+    double most = 0;
+    for (std::size_t i = 0; i < rows_; ++i)
+      if (order_.free(i)) most = (std::max)(most, magnitude(direction_[i]));
+    auto r = rows_;
+    for (std::size_t i = 0; i < rows_; ++i)
+      if (order_.free(i) && magnitude(direction_[i]) >= most / 8 && (r == rows_ || order_.columns(i) < order_.columns(r))) r = i;
+    return r;
+  }
+  // Replaces the variable of row r by that of direction_; dual values change by `step` times row_.
+  void pivot(std::size_t r, variable entering, double step) {
+    add_multiple(dual_.data(), row_.data(), step, rows_);
+    auto const value = x_[r] / direction_[r];
+    add_multiple(x_.data(), direction_.data(), -value, rows_);
+    x_[r] = value;
+    inverse_.pivot(r, direction_);
     place(basis_[r], nowhere);
     enter(r, entering);
-    ++pivots_;
-    budget_.spend(touched * rows_ / 3 + rows_);
+    excess_ += 2 * inverse_.added();
+    budget_.spend(2 * rows_);
   }
 
   // The ratio test of the dual method over row_: the variable that enters, or none.
@@ -281,12 +301,15 @@ class pattern_simplex {
     return entering;
   }
 
-  // Reduced costs, and weights of 1.
+  // Weights of 1.
+  void set_weights() {
+    weight_.assign(at_.size(), 1);
+    surplus_weight_.assign(rows_, 1);
+  }
+  // Reduced costs.
   void set_costs() {
     cost_.assign(at_.size(), 0);
-    weight_.assign(at_.size(), 1);
     surplus_cost_.assign(rows_, 0);
-    surplus_weight_.assign(rows_, 1);
     for (std::size_t j = 0; j < at_.size(); ++j)
       if (may_enter(j)) cost_[j] = reduced_cost(static_cast<variable>(j));
     for (std::size_t i = 0; i < rows_; ++i)
@@ -329,7 +352,8 @@ class pattern_simplex {
   void exchange(std::size_t r, variable entering, double cost) {
     auto const out = basis_[r];
     auto const share = 1 / direction_[r], weight = weight_of(entering);
-    for (std::size_t k = 0; k < rows_; ++k) row_[k] = inverse(k)[r] * share;
+    set_row(r);
+    for (auto& entry : row_) entry *= share;
     part_.assign(at_.size(), 0);
     for (std::size_t j = 0; j < at_.size(); ++j) {
       if (!may_enter(j)) continue;
@@ -351,12 +375,13 @@ class pattern_simplex {
   pattern_columns& columns_;
   search_budget& budget_;
   std::size_t rows_;
-  std::vector<double> inverse_;  // column after column
+  basis_inverse inverse_;
+  pivot_order order_;  // of the basis that was factored
   std::vector<double> x_, dual_, demand_, shift_, direction_, row_;
   std::vector<variable> basis_;                                               // variable of each row
   std::vector<std::int32_t> surplus_at_, at_;                                 // row of each variable in the basis
   std::vector<double> cost_, weight_, surplus_cost_, surplus_weight_, part_;  // of the primal method
-  std::size_t pivots_ = 0;                                                    // since the inverse was computed
+  std::uint64_t anew_ = 0, excess_ = 0;  // work to compute the inverse anew, and that pivots since then have added
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -55,7 +55,7 @@ class near_optimal_search {
     auto const first_work = [&] { return budget_.spent() + (std::min)(tuning_.first_finish_work, left() / 2); };
     if (open()) finish_exactly(full ? tuning_.most_rows : tuning_.few_rows, full ? most_work() : first_work());
     if (open()) concentrate(tuning_.first_pair_work);
-    if (open()) prove_by_program();
+    if (open()) prove_by_program((std::min)(tuning_.bound_work, left() / (lengths_.lengths.size() > tuning_.most_rows ? 1 : 8)));
     if (open() && !full) finish_exactly(tuning_.most_rows, most_work());
     for (std::size_t round = 0; open(); ++round) {
       auto const gap = best_packs_ - static_cast<std::uint64_t>(bound_.packs);
@@ -101,8 +101,7 @@ class near_optimal_search {
 
   void take(pooled_patterns found) {
     auto const packs = found.packs();
-    if (packs >= best_packs_ && !best_.repeats.empty()) return;
-    if (packs > best_packs_) return;
+    if (packs > best_packs_ || (packs == best_packs_ && !best_.repeats.empty())) return;
     best_packs_ = packs;
     best_ = std::move(found);
     loose_.reset();
@@ -135,8 +134,8 @@ class near_optimal_search {
     }
   }
 
-  void prove_by_program() {
-    if (!tuning_.program_bound) return;
+  void prove_by_program(std::uint64_t most) {
+    if (!tuning_.program_bound || fractional_) return;
     auto const unit = [&] {
       std::int64_t u = 1;
       auto const classes = [&] { return (std::min)(static_cast<std::int64_t>(lengths_.lengths.size()), capacity_ / u); };
@@ -145,7 +144,7 @@ class near_optimal_search {
     }();
     bound_zoom<> zoom(lengths_, capacity_, unit);
     take(zoom.run(natural_, best_fit_.patterns(lengths_, tuning_.bound_patterns), static_cast<std::int64_t>(best_packs_), budget_,
-                  budget_.spent() + tuning_.bound_work));
+                  budget_.spent() + most));
   }
 
   // Whether every pack of a plan that meets the bound is full. Then that plan is looked for before all else.
@@ -155,9 +154,12 @@ class near_optimal_search {
     if (!tuning_.exact_finish || lengths_.lengths.size() > most_reduced) return;
     if (loose_) tighten();
     for (auto packs = static_cast<std::uint64_t>(bound_.packs); packs < best_packs_; ++packs) {
-      cutting_stock_options options{.capacity = capacity_, .packs = packs, .most_rows = most_rows};
+      cutting_stock_options options{
+          .capacity = capacity_, .packs = packs, .seed = basis_.repeats.empty() ? 1U : 2U, .most_rows = most_rows};
       if (all_full()) options.most_cells = tuning_.most_full_cells;
-      auto const found = solve_stock(lengths_, options, budget_, end, {});
+      auto found = solve_stock(lengths_, options, budget_, end, basis_);
+      basis_ = std::move(found.basis);
+      fractional_ = found.fractional;
       if (found.status == status::unknown) return;
       if (found.status == status::infeasible) {
         bound_ = {static_cast<std::int64_t>(packs + 1), packing_bound::cutting_stock};
@@ -290,9 +292,10 @@ class near_optimal_search {
   splitmix64 generator_{1};
   pooled_patterns best_;  // with loose_, the best plan; empty as long as that is the plan of best fit
   std::optional<loose_packs> loose_;
-  std::uint64_t best_packs_ = 0;
-  std::uint64_t seeds_ = 0;
+  std::uint64_t best_packs_ = 0, seeds_ = 0;
   std::size_t dives_ = 0;
+  pack_patterns basis_;      // of the last exact program
+  bool fractional_ = false;  // whether it allows as many packs as the bound
 };
 
 }  // namespace ballast::inline v0_2::detail
