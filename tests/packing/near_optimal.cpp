@@ -188,6 +188,22 @@ TEST_CASE("near_optimal: with few lengths the linear program proves what no form
   CHECK(optimal >= 50);
 }
 
+TEST_CASE("near_optimal: lengths too many for a search are rounded, and the program of those as they are proves the bound", "[packing]") {
+  std::pair<std::int64_t, std::int64_t> const kinds[] = {{240'000, 270'000}, {160'000, 172'500}, {85'000, 110'000}};
+  ballast::splitmix64 draw(1);
+  std::vector<std::int64_t> lengths(60'000);
+  for (auto& l : lengths) {
+    auto const& [low, high] = kinds[draw() % 3];
+    l = between(low, high, draw);
+  }
+  auto const h = ballast::fold(lengths);
+  REQUIRE(h.lengths.size() > 32'768);
+  auto const plan = plan_near_optimal(h, {.capacity = 500'000}, {.work = 300'000'000});
+  REQUIRE(plan.bound.bound == ballast::packing_bound::linear_program);
+  CHECK(check_duals(h, 500'000, plan.duals, plan.dual_capacity, plan.bound.packs));
+  CHECK(plan.count.gap() < 0.002);  // by formulas it is .006
+}
+
 TEST_CASE("near_optimal: the same plan in every build", "[packing][determinism]") {
   for (auto const& c : hard_cases()) {
     CAPTURE(c.name);

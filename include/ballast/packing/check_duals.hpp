@@ -42,7 +42,7 @@ namespace detail {
 /// @return whether both claims are true
 /// @throws invalid_input unless there is one value for each length, the capacity is positive, and no value and neither claim is negative
 /// @par Complexity
-/// O(distinct lengths * capacity) time, O(capacity) memory; with a limit, the time is `max_samples` times that.
+/// O(distinct values * capacity) time, O(capacity) memory; with a limit, the time is `max_samples` times that.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
@@ -54,20 +54,22 @@ namespace detail {
   require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
   require(capacity > 0, [&] { return sentence("capacity = ", capacity, " must be positive"); });
   std::vector<std::int64_t> most(static_cast<std::size_t>(capacity) + 1, 0);  // by room: the largest value in a pack of that room
+  std::vector<std::size_t> used;  // lengths that are worth more than all shorter ones; packs of most value need no others
   std::uint64_t all = 0;
   for (std::size_t k = 0; k < duals.size(); ++k) {
     require(duals[k] >= 0, [&] { return entry("duals", k, duals[k]) + " must not be negative"; });
-    auto const length = static_cast<std::size_t>(lengths.lengths[k]);
-    for (auto room = length; max_samples == 0 && room < most.size(); ++room)
-      most[room] = (std::max)(most[room], most[room - length] + duals[k]);
+    if (duals[k] > (used.empty() ? 0 : duals[used.back()])) used.push_back(k);
     all += lengths.counts[k] * static_cast<std::uint64_t>(duals[k]);
   }
-  for (std::uint64_t samples = 1; samples <= max_samples; ++samples) {  // from the values with one sample fewer
-    auto const fewer = most;
-    for (std::size_t k = 0; k < duals.size(); ++k) {
+  auto const add = [&](std::vector<std::int64_t> const& from) {
+    for (auto const k : used) {
       auto const length = static_cast<std::size_t>(lengths.lengths[k]);
-      for (auto room = length; room < most.size(); ++room) most[room] = (std::max)(most[room], fewer[room - length] + duals[k]);
+      for (auto room = length; room < most.size(); ++room) most[room] = (std::max)(most[room], from[room - length] + duals[k]);
     }
+  };
+  for (auto samples = (std::max)(max_samples, std::uint64_t{1}); samples > 0; --samples) {  // with a limit, from one sample fewer
+    auto const fewer = most;
+    add(max_samples == 0 ? most : fewer);
     if (most == fewer) break;
   }
   return most.back() <= dual_capacity && detail::needs(all, dual_capacity, packs);

@@ -24,16 +24,12 @@ struct coarse_lengths {
   coarse_lengths(histogram const& lengths, std::int64_t full_capacity, std::int64_t unit) : capacity(full_capacity / unit) {
     for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
       auto const size = lengths.lengths[i] / unit;
-      if (size == 0) {
-        class_of.push_back(none);
-        continue;
-      }
-      if (classes.size.empty() || classes.size.back() != size) {
+      if (size != 0 && (classes.size.empty() || classes.size.back() != size)) {
         classes.size.push_back(size);
         classes.count.push_back(0);
       }
-      classes.count.back() += lengths.counts[i];
-      class_of.push_back(static_cast<std::uint32_t>(classes.size.size() - 1));
+      if (size != 0) classes.count.back() += lengths.counts[i];
+      class_of.push_back(size == 0 ? none : static_cast<std::uint32_t>(classes.size.size() - 1));
     }
   }
 };

@@ -38,8 +38,8 @@ class near_optimal_search {
     bound_ = bound;
     budget_.spend(best_fit_.work());
     if (!open() || !worth_searching()) return keep_best_fit();
-    if (auto const parts = fewer_lengths(); parts != 0) return search_rounded(parts);
     natural_ = natural_borders(bound_, capacity_);
+    if (auto const parts = fewer_lengths(); parts != 0) return search_rounded(parts);
     auto filled = search_at_random();
     if (!open()) return;
     auto const distinct = lengths_.lengths.size();
@@ -67,7 +67,7 @@ class near_optimal_search {
       if (tuning_.finer_dives && open() && (far ? round % tuning_.finer_every_far == 0 : (round + 1) % tuning_.finer_every == 0))
         search_dive(tuning_.finer_bands[dives_++ % tuning_.finer_bands.size()]);
     }
-    if (loose_) tighten();
+    tighten();
     if (best_.repeats.empty()) keep_best_fit();
   }
 
@@ -92,6 +92,7 @@ class near_optimal_search {
     best_fit_patterns<> best_fit;
     auto const packs = static_cast<std::int64_t>(best_fit.plan(coarse.classes(), parts));
     near_optimal_search rough(coarse.classes(), parts, best_fit, budget_, tuning_);
+    if (capacity_ <= tuning_.largest_capacity) rough.exact_ = this;
     rough.run(packing_lower_bound(coarse.classes(), parts, ~std::uint64_t{0}, packs), bound_.packs);
     if (rough.best_packs_ < best_packs_) take(coarse.unfold(rough.best_));
     if (best_.repeats.empty()) keep_best_fit();
@@ -115,7 +116,7 @@ class near_optimal_search {
 
   void search_dive(std::size_t bands) {
     if (!dive_) dive_.emplace(length_rest<>(shape_, tuning_), natural_, budget_);
-    if (loose_) tighten();
+    tighten();
     take(dive_->run(lengths_.counts, {.bands = bands, .seed = ++seeds_}));
     if (worths_.empty()) worths_ = dive_->worths();
   }
@@ -136,12 +137,15 @@ class near_optimal_search {
 
   void prove_by_program(std::uint64_t most) {
     if (!tuning_.program_bound || fractional_) return;
-    auto const unit = [&] {
-      std::int64_t u = 1;
-      auto const classes = [&] { return (std::min)(static_cast<std::int64_t>(lengths_.lengths.size()), capacity_ / u); };
-      while (capacity_ / u > tuning_.bound_cells / (std::max)(classes(), std::int64_t{1})) u *= 2;
-      return u;
-    }();
+    if (exact_ != nullptr) {  // the lengths before rounding need no more packs
+      exact_->prove_by_program(most);
+      goal_ = exact_->bound_.packs;
+      if (goal_ > bound_.packs) bound_ = exact_->bound_;
+      return;
+    }
+    std::int64_t unit = 1;
+    auto const classes = [&] { return (std::min)(static_cast<std::int64_t>(lengths_.lengths.size()), capacity_ / unit); };
+    while (capacity_ / unit > tuning_.bound_cells / (std::max)(classes(), std::int64_t{1})) unit *= 2;
     bound_zoom<> zoom(lengths_, capacity_, unit);
     take(zoom.run(natural_, best_fit_.patterns(lengths_, tuning_.bound_patterns), static_cast<std::int64_t>(best_packs_), budget_,
                   budget_.spent() + most));
@@ -152,7 +156,7 @@ class near_optimal_search {
   // Finds the fewest packs, or what proves that fewer are impossible, unless there are too many lengths or the work is spent before.
   void finish_exactly(std::size_t most_rows, std::uint64_t end) {
     if (!tuning_.exact_finish || lengths_.lengths.size() > most_reduced) return;
-    if (loose_) tighten();
+    tighten();
     for (auto packs = static_cast<std::uint64_t>(bound_.packs); packs < best_packs_; ++packs) {
       cutting_stock_options options{
           .capacity = capacity_, .packs = packs, .seed = basis_.repeats.empty() ? 1U : 2U, .most_rows = most_rows};
@@ -175,7 +179,6 @@ class near_optimal_search {
   void concentrate(std::uint64_t work) {
     if (!tuning_.pair_concentration) return;
     loosen();
-    if (!loose_) return;
     pair_concentration<> finisher(lengths_, capacity_, ++seeds_, tuning_);
     auto const fixed = best_.packs();
     auto const enough = static_cast<std::uint64_t>(bound_.packs) > fixed ? static_cast<std::uint64_t>(bound_.packs) - fixed : 1;
@@ -184,19 +187,17 @@ class near_optimal_search {
   }
 
   void pack_block() {
-    if (!tuning_.grown_blocks || lengths_.samples() < tuning_.least_for_blocks ||
+    if (!tuning_.grown_blocks || worths_.empty() || lengths_.samples() < tuning_.least_for_blocks ||
         static_cast<std::int64_t>(best_packs_) - bound_.packs > tuning_.block_gap)
       return;
     loosen();
-    if (!loose_ || worths_.empty()) return;
     if (!block_) block_.emplace(lengths_, capacity_, worths_, ++seeds_, budget_, tuning_);
     if (block_->step(*loose_, budget_.spent() + tuning_.block_work)) best_packs_ = best_.packs() + loose_->size();
   }
 
   void ruin(std::size_t scale) {
-    if (!tuning_.ruin_recreate) return budget_.spend(tuning_.idle_work);
+    if (!tuning_.ruin_recreate || worths_.empty()) return budget_.spend(tuning_.idle_work);
     loosen();
-    if (!loose_ || worths_.empty()) return budget_.spend(tuning_.idle_work);
     if (!ruin_) ruin_.emplace(lengths_, capacity_, natural_, worths_, ++seeds_, budget_, tuning_);
     ruin_->step(*loose_, scale);
     best_packs_ = best_.packs() + loose_->size();
@@ -225,7 +226,7 @@ class near_optimal_search {
   // Fills the samples of the packs with room, and of `share` 256ths of the full ones, into packs at random. Returns whether one was saved.
   [[nodiscard]] bool refill(std::uint64_t share) {
     if (!tuning_.random_fill) return false;
-    if (loose_) tighten();
+    tighten();
     if (best_.repeats.empty()) keep_best_fit();
     if (!filled_) {
       filled_.emplace(lengths_, capacity_);
@@ -270,7 +271,7 @@ class near_optimal_search {
     take_loose(best_, *loose_, lengths_, capacity_, tuning_);
   }
   void tighten() {
-    put_back(best_, *loose_);
+    if (loose_) put_back(best_, *loose_);
     loose_.reset();
   }
 
@@ -280,6 +281,7 @@ class near_optimal_search {
   search_budget& budget_;
   best_fit_patterns<>& best_fit_;
   search_tuning const& tuning_;
+  near_optimal_search* exact_ = nullptr;  // of the lengths before rounding
   std::int64_t goal_ = 0;
   packs_needed bound_;
   dual_proof proof_;
