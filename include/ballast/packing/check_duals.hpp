@@ -53,7 +53,7 @@ namespace detail {
           [&] { return sentence(duals.size(), " duals for ", lengths.lengths.size(), " lengths"); });
   require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
   require(capacity > 0, [&] { return sentence("capacity = ", capacity, " must be positive"); });
-  std::vector<std::int64_t> most(static_cast<std::size_t>(capacity) + 1, 0);  // by room: the largest value in a pack of that room
+  std::vector<std::int64_t> most(static_cast<std::size_t>(capacity) + 1, 0), fewer;  // by room: the largest value in a pack of that room
   std::vector<std::size_t> used;  // lengths that are worth more than all shorter ones; packs of most value need no others
   std::uint64_t all = 0;
   for (std::size_t k = 0; k < duals.size(); ++k) {
@@ -68,7 +68,7 @@ namespace detail {
     }
   };
   for (auto samples = (std::max)(max_samples, std::uint64_t{1}); samples > 0; --samples) {  // with a limit, from one sample fewer
-    auto const fewer = most;
+    fewer = most;
     add(max_samples == 0 ? most : fewer);
     if (most == fewer) break;
   }
