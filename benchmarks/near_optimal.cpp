@@ -133,7 +133,6 @@ void print_parts(std::string const& folder) {
   part const parts[] = {{"all parts", nullptr},
                         {"random fill", &tuning::random_fill},
                         {"exact classes", &tuning::exact_classes},
-                        {"subset-sum packs", &tuning::subset_sum_packs},
                         {"pair concentration", &tuning::pair_concentration},
                         {"program bound", &tuning::program_bound},
                         {"exact finish", &tuning::exact_finish},

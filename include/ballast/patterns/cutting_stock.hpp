@@ -255,6 +255,24 @@ template <class = when_called>
 BALLAST_INSTANTIATE(cutting_stock solve_stock(histogram const&, cutting_stock_options const&, search_budget&, std::uint64_t,
                                               pack_patterns const&))
 
+/// The last answer of `solve_stock` for `options.packs` packs, and for one more as long as that is proven impossible, but for fewer than
+/// `most`; afterwards no plan has fewer than `options.packs`. Each program begins with the basis of the one before. Tables have at most
+/// `full_cells` cells where every pack has to be full.
+template <class = when_called>
+[[nodiscard]] cutting_stock solve_fewest(histogram const& lengths, cutting_stock_options& options, std::uint64_t most,
+                                         std::uint64_t full_cells, search_budget& budget, std::uint64_t end, pack_patterns start) {
+  cutting_stock out;
+  for (auto const cells = options.most_cells; options.packs < most; ++options.packs) {
+    auto const full = static_cast<std::uint64_t>(lengths.tokens()) == options.packs * static_cast<std::uint64_t>(options.capacity);
+    options.most_cells = full ? full_cells : cells;
+    options.seed = start.repeats.empty() ? 1 : 2;
+    out = solve_stock(lengths, options, budget, end, start);
+    if (out.status != status::infeasible) break;
+    start = out.basis;
+  }
+  return out;
+}
+
 }  // namespace detail
 
 /// @brief Finds out whether samples fit into a number of packs, for up to about a thousand distinct lengths (4,096 before reduction).

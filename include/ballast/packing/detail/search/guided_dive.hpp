@@ -64,11 +64,11 @@ class guided_dive {
       idle = share == 0 ? idle + 1 : 0;
       sharper_ += share < before / 20 && sharper_ < 2 ? 1 : 0;
     }
-    pooled_patterns last;
-    if (placed_ < best_packs_ && rest_.finish(stock_, generator_, best_packs_ - placed_ - 1, last, budget_)) {
-      done_.append(last);
-      return std::move(done_);
-    }
+    if constexpr (Rest::finishes)
+      if (pooled_patterns last; placed_ < best_packs_ && rest_.finish(best_packs_ - placed_ - 1, last, budget_)) {
+        done_.append(last);
+        return std::move(done_);
+      }
     return complete_best();
   }
 

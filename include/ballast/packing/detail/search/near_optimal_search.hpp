@@ -115,7 +115,7 @@ class near_optimal_search {
   }
 
   void search_dive(std::size_t bands) {
-    if (!dive_) dive_.emplace(length_rest<>(shape_, tuning_), natural_, budget_);
+    if (!dive_) dive_.emplace(length_rest<>(shape_), natural_, budget_);
     tighten();
     take(dive_->run(lengths_.counts, {.bands = bands, .seed = ++seeds_}));
     if (worths_.empty()) worths_ = dive_->worths();
@@ -125,7 +125,7 @@ class near_optimal_search {
     auto start = start_from_exact_classes(shape_, best_fit_.patterns(lengths_), budget_);
     worths_ = std::move(start.worths);
     take(std::move(start.proof));
-    dive_.emplace(length_rest<>(shape_, tuning_), natural_, budget_);
+    dive_.emplace(length_rest<>(shape_), natural_, budget_);
     for (auto const bands : tuning_.exact_bands) {
       if (!open()) return;
       auto found = start.whole;
@@ -157,23 +157,18 @@ class near_optimal_search {
   void finish_exactly(std::size_t most_rows, std::uint64_t end) {
     if (!tuning_.exact_finish || lengths_.lengths.size() > most_reduced) return;
     tighten();
-    for (auto packs = static_cast<std::uint64_t>(bound_.packs); packs < best_packs_; ++packs) {
-      cutting_stock_options options{
-          .capacity = capacity_, .packs = packs, .seed = basis_.repeats.empty() ? 1U : 2U, .most_rows = most_rows};
-      if (all_full()) options.most_cells = tuning_.most_full_cells;
-      auto found = solve_stock(lengths_, options, budget_, end, basis_);
-      basis_ = std::move(found.basis);
-      fractional_ = found.fractional;
-      if (found.status == status::unknown) return;
-      if (found.status == status::infeasible) {
-        bound_ = {static_cast<std::int64_t>(packs + 1), packing_bound::cutting_stock};
-        proof_ = {};
-        continue;
-      }
-      pooled_patterns plan;
-      plan.append(found.patterns);
-      return take(std::move(plan));
+    cutting_stock_options options{.capacity = capacity_, .packs = static_cast<std::uint64_t>(bound_.packs), .most_rows = most_rows};
+    auto found = solve_fewest(lengths_, options, best_packs_, tuning_.most_full_cells, budget_, end, std::move(basis_));
+    basis_ = std::move(found.basis);
+    fractional_ = found.fractional;
+    if (auto const packs = static_cast<std::int64_t>(options.packs); packs > bound_.packs) {
+      bound_ = {packs, packing_bound::cutting_stock};
+      proof_ = {};
     }
+    if (found.status != status::feasible) return;
+    pooled_patterns plan;
+    plan.append(found.patterns);
+    take(std::move(plan));
   }
 
   void concentrate(std::uint64_t work) {

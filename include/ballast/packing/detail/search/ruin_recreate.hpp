@@ -23,7 +23,7 @@ class ruin_recreate {
         budget_(budget),
         tuning_(tuning),
         shape_{part_, capacity},
-        dive_(length_rest<>(shape_, tuning), std::move(natural_borders), budget) {}
+        dive_(length_rest<>(shape_), std::move(natural_borders), budget) {}
   ruin_recreate(ruin_recreate const&) = delete;  // it refers to its own part
   ruin_recreate& operator=(ruin_recreate const&) = delete;
 

@@ -25,17 +25,39 @@ struct found_plan {
   /// Takes the plan and the bound of a search, unless a better bound is known.
   void take(near_optimal_search<>& search, search_budget const& budget) {
     patterns = std::move(search.patterns());
-    work += budget.spent();
-    complete = !budget.interrupted();
+    spend(budget);
     if (search.bound().packs < bound.packs || search.bound().bound == packing_bound::none) return;
     bound = search.bound();
     if (bound.bound == packing_bound::linear_program) proof = std::move(search.proof());
+  }
+  void spend(search_budget const& budget) {
+    work += budget.spent();
+    complete = complete && !budget.interrupted();
   }
 };
 
 /// The best lower bound by formula without a limit of samples per pack.
 [[nodiscard]] inline packs_needed bound_without_limit(histogram const& weights, std::int64_t capacity, std::uint64_t packs) {
   return packing_lower_bound(weights, capacity, (std::numeric_limits<std::uint64_t>::max)(), static_cast<std::int64_t>(packs));
+}
+
+/// Looks for the fewest packs under a limit of samples per pack, or for what proves that fewer are impossible, with the work of `limits`.
+template <class = when_called>
+inline void finish_limited(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples, search_limits const& limits,
+                           search_tuning const& tuning, found_plan<>& out) {
+  search_budget budget(limits);
+  auto const packs = out.patterns.packs();
+  if (budget.satisfied({static_cast<std::int64_t>(packs), out.bound.packs})) return;
+  cutting_stock_options options{.capacity = capacity, .packs = static_cast<std::uint64_t>(out.bound.packs), .max_samples = max_samples};
+  auto const found = solve_fewest(weights, options, packs, tuning.most_full_cells, budget, limits.work, {});
+  out.spend(budget);
+  if (auto const fewest = static_cast<std::int64_t>(options.packs); fewest > out.bound.packs) {
+    out.bound = {fewest, packing_bound::cutting_stock};
+    out.proof = {};
+  }
+  if (found.status != status::feasible) return;
+  out.patterns = {};
+  out.patterns.append(found.patterns);
 }
 
 /// The plan under a limit of samples per pack: the limit is a second measure, of which every sample needs 1.
@@ -68,20 +90,24 @@ template <class = when_called>
   std::int64_t const capacities[] = {capacity, static_cast<std::int64_t>(max_samples)};
   if (tuning.completion_start)
     if (auto completed = plan_bin_completion(classes, capacities); completed.packs() < packs) start = std::move(completed);
+  auto const distinct = weights.lengths.size();
+  auto const exact = tuning.exact_finish && distinct <= tuning.few_rows && distinct <= limits.work / tuning.work_of_row;
+  if (exact) limits.work /= 2;
   vector_search<> search(classes, capacities, limits);
   search.run(&start);
   out.patterns = std::move(search.best());
-  out.work += search.budget().spent();
-  out.complete = out.complete && !search.budget().interrupted();
+  out.spend(search.budget());
   auto const by_program = search.bound().bound == vector_bound::linear_program;
-  if (search.bound().packs <= out.bound.packs || (!by_program && search.bound().bound != vector_bound::mixture)) return out;
-  out.bound = {search.bound().packs, by_program ? packing_bound::linear_program : packing_bound::mixture};
-  out.proof = {};
-  if (by_program) {
+  if (search.bound().packs > out.bound.packs && (by_program || search.bound().bound == vector_bound::mixture)) {
+    out.bound = {search.bound().packs, by_program ? packing_bound::linear_program : packing_bound::mixture};
+    out.proof = {};
+  }
+  if (by_program && out.bound.bound == packing_bound::linear_program) {
     auto const duals = search.duals();
     out.proof.value.assign(duals.begin(), duals.end());
     out.proof.capacity = search.dual_capacity();
   }
+  if (exact) finish_limited(weights, capacity, max_samples, limits, tuning, out);
   return out;
 }
 

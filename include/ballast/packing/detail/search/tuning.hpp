@@ -14,7 +14,6 @@ struct search_tuning {
   bool coarse_lengths = true;      ///< very many distinct lengths are rounded up to fewer
   bool random_fill = true;         ///< packs with room are filled again at random, first and between other parts
   bool exact_classes = true;       ///< with few lengths, each has a row in the linear program
-  bool subset_sum_packs = true;    ///< the last packs of a dive are filled by subset sums
   bool pair_concentration = true;  ///< pairs of packs exchange samples until a pack is saved
   bool program_bound = true;       ///< the linear program proves a lower bound
   bool exact_finish = true;        ///< with few lengths, the fewest packs are looked for with a row for each
@@ -38,8 +37,6 @@ struct search_tuning {
   std::size_t first_bands = 32;
   std::array<std::size_t, 3> exact_bands{32, 64, 128};      ///< for the samples that remain after the plan of exact classes
   std::array<std::size_t, 4> finer_bands{48, 64, 96, 128};  ///< for later dives, in turn
-  std::int64_t last_packs = 10;                             ///< number of last packs that are filled by subset sums
-  int last_attempts = 8;
 
   // Random filling.
   std::uint64_t most_refilled = std::uint64_t{1} << 17;  ///< most samples that are filled at once
@@ -57,6 +54,7 @@ struct search_tuning {
 
   // The exact finish: at first with few lengths and little work, half of what is left at most, later with seven eighths of it.
   std::size_t few_rows = 250, most_rows = 1000;  ///< most distinct lengths when packs that some best plan has are made
+  std::uint64_t work_of_row = 150'000;           ///< that is worth a finish under a limit of samples
   std::uint64_t first_finish_work = 100'000'000, most_full_cells = std::uint64_t{1} << 24;
 
   // Blocks: the least samples of one, the most from which it grows, packs above the bound up to which they are tried, and their work.

@@ -38,7 +38,7 @@ template <class = when_called>
 class vector_rest {
  public:
   using shape = vector_slices;
-  static constexpr bool stops_at_bound = true;
+  static constexpr bool stops_at_bound = true, finishes = true;
   static constexpr std::uint64_t round_work = 20'000;
   static constexpr std::uint64_t round_cells = 4'000'000;
   static constexpr std::uint64_t little_work = 10'000'000;  // most work of best fit in a round
@@ -81,7 +81,7 @@ class vector_rest {
   void append_columns(pooled_patterns& out) const { append(out); }
 
   /// Packs the remaining samples by completion, if that takes at most `most` packs.
-  [[nodiscard]] bool finish(stock&, splitmix64&, std::uint64_t most, pooled_patterns& best, search_budget& budget) const {
+  [[nodiscard]] bool finish(std::uint64_t most, pooled_patterns& best, search_budget& budget) const {
     if (rest_.size() == 0 || rest_.size() >= default_vector_tuning.most_completed) return false;
     budget.spend(default_vector_tuning.completion_work * rest_.size());
     best = renamed(plan_bin_completion(rest_, capacity_), position_);
