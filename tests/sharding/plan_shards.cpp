@@ -122,6 +122,57 @@ TEST_CASE("plan_shards: four ranks and up to seven samples are planned optimally
   }
 }
 
+TEST_CASE("plan_shards: four ranks or fewer and up to seven samples are planned optimally in any unit of time") {
+  ballast::splitmix64 draw(2);
+  for (int round = 0; round < 200; round += ballast_test::round_step) {
+    auto batch = ballast_test::random_tiny_batch(draw);
+    auto& o = batch.options;
+    o.ranks = std::uint64_t{1} << draw() % 3;
+    std::int64_t all = o.cost_per_pass * static_cast<std::int64_t>(batch.lengths.size());  // of rank-times and passes, below 2^62
+    for (auto& l : batch.lengths) {
+      l = (std::min)(l, o.capacity);
+      std::int64_t most = 0;
+      for (std::int64_t d = 1; d <= static_cast<std::int64_t>(o.ranks); d *= 2) most = (std::max)(most, d * batch.cost(l, d));
+      all += most;
+    }
+    auto const unit = ((std::int64_t{1} << 62) - 1) / all;
+    auto const plan = plan_shards(batch.lengths, o, batch.cost);
+    o.cost_per_pass *= unit;
+    auto const scaled = plan_shards(batch.lengths, o, [&](std::int64_t l, std::int64_t ranks) { return unit * batch.cost(l, ranks); });
+    CHECK(scaled.time.value == unit * plan.time.value);
+  }
+}
+
+TEST_CASE("plan_shards: small batches in lockstep are planned alike in any unit of tokens") {
+  ballast::splitmix64 draw(5);
+  for (int round = 0; round < 60; round += ballast_test::round_step) {
+    sharding_options o{.capacity = 6000, .ranks = std::uint64_t{1} << draw() % 3, .execution = execution::lockstep};
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(between(6, 12, draw)));
+    for (auto& l : lengths) l = 600 * between(1, 10, draw);
+    o.cost_per_pass = between(1, 50, draw);
+    auto const all =
+        (std::max)(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) / 2 + 1, o.capacity * std::int64_t(o.ranks));
+    auto const unit = (std::int64_t{1} << 62) / all;
+    auto const cost = [](std::int64_t l, std::int64_t ranks) { return l / 200 / ranks + ranks; };
+    auto const plan = plan_shards(lengths, o, cost);
+    for (auto& l : lengths) l *= unit;
+    o.capacity *= unit;
+    auto const scaled = plan_shards(lengths, o, [&](std::int64_t l, std::int64_t ranks) { return cost(l / unit, ranks); });
+    CHECK(scaled.time.value == plan.time.value);
+  }
+}
+
+TEST_CASE("plan_shards: samples in lockstep that have room on three ranks, but not on two") {
+  sharding_options const o{.capacity = 100, .ranks = 3, .cost_per_pass = 1000, .execution = execution::lockstep};
+  for (std::size_t const n : {2U, 3U, 5U}) {
+    std::vector<std::int64_t> const lengths(n, 240);
+    auto const plan = plan_shards(lengths, o, ballast::degree_cost{.linear = 1000});
+    CHECK(check_shards(plan, lengths, o).valid());
+    CHECK(plan.time.optimal());
+    CHECK(plan.time.value == static_cast<std::int64_t>(n) * 1080);
+  }
+}
+
 TEST_CASE("plan_shards: nine to twelve samples are within 3 % of the optimum on average, and optimal if the search is deep") {
   ballast::splitmix64 draw(3);
   auto const cost = flexsp_cost();

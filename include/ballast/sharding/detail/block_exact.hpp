@@ -45,7 +45,7 @@ class exact_tree {
   }
 
  private:
-  static constexpr std::int64_t never = degree_times::most / 4;  // so that two of them can be added
+  static constexpr std::int64_t never = degree_times::most - 1;  // two of them can be added, and no plan takes more
 
   template <class Value>
   [[nodiscard]] static std::int64_t best_part(std::size_t set, Value const& value) {

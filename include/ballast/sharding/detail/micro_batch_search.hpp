@@ -177,20 +177,20 @@ class micro_batch_search {
     std::size_t end = 0;
     for (std::int64_t k = 1, held = 0; k <= count; ++k) {
       auto const from = end;
-      for (; end < left.size() && (k == count || held + t_->length[left[end]] / 2 < tokens * k / count); ++end)
-        held += t_->length[left[end]];
+      auto const share = tokens / count * k + tokens % count * k / count;
+      for (; end < left.size() && (k == count || held + t_->length[left[end]] / 2 < share); ++end) held += t_->length[left[end]];
       if (from == end) continue;
       parts.push_back(std::span(left).subspan(from, end - from));
-      sum += bounds.emplace_back(planner_.bound(parts.back()));
+      if (bounds.emplace_back(planner_.bound(parts.back())) >= limit - sum) return limit;  // which a sample without room is always above
+      sum += bounds.back();
     }
-    for (std::size_t k = 0; k < parts.size() && sum < limit; ++k) {
+    for (std::size_t k = 0; k < parts.size(); ++k) {
       auto const useful = limit - sum + bounds[k];
       auto const& fit = planner_.plan(parts[k], quick_ ? useful : degree_times::most, useful);
       if (fit.time >= useful) return limit;
       sum += fit.time - bounds[k];
       plans.push_back(fit);
     }
-    if (sum >= limit) return limit;
     at_once_ = formed_;
     at_once_fits_ = formed_fits_;
     for (auto const& part : parts) at_once_.emplace_back(part.begin(), part.end());
