@@ -5,6 +5,7 @@
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/check.hpp>
 #include <ballast/packing/check_duals.hpp>
+#include <ballast/packing/pack.hpp>
 
 #include "support/brute_force.hpp"
 #include "support/catch.hpp"
@@ -308,6 +309,22 @@ TEST_CASE("near_optimal: many distinct lengths, at any capacity", "[packing]") {
     auto const plan = plan_near_optimal(h, {.capacity = capacity}, {.work = 130'000'000, .gap = 0.002});
     require_right(plan, h, capacity);
     CHECK(plan.count.gap() <= 0.004);
+  }
+}
+
+TEST_CASE("near_optimal: a capacity of 2^32 times the shortest length is no bad input", "[packing]") {
+  constexpr std::int64_t unit = std::int64_t{1} << 40;
+  ballast::packing_options options{.capacity = 10 * unit + 1};
+  std::vector<std::int64_t> const lengths{4 * unit, 4 * unit, 3 * unit, 1, 3 * unit, 3 * unit, 3 * unit};  // best fit is not proven optimal
+  auto const h = ballast::fold(lengths);
+  for (auto const most : {0U, 3U}) {
+    options.max_samples = most;
+    auto const plan = near_optimal(lengths, options, little), searched = ballast::pack(lengths, options, little);
+    CHECK(check_packing(plan, lengths, options).valid());
+    CHECK(plan.packs == ballast::best_fit_decreasing(lengths, options).packs);
+    CHECK(plan.count == count_near_optimal(h, options, little).count);
+    CHECK(searched.count == count_packs(h, options, little).count);
+    require_right(plan_near_optimal(h, options, little), h, options.capacity, most);
   }
 }
 

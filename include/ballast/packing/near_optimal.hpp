@@ -223,7 +223,7 @@ template <class = when_called>
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
 /// That of `best_fit_decreasing` if it is proven optimal; otherwise the work that `limits` allow, or twice as much at most, and O(n) memory
-/// plus tables of at most 2^24 entries.
+/// plus tables of at most 2^24 entries. Where a pack has room for 2^32 of the shortest samples, the plan is that of best fit.
 /// @par Determinism
 /// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then). The linear
 /// programs compute in doubles, but round in the same way with every compiler and flag, and the bound is proven in integers.

@@ -119,8 +119,10 @@ template <class = when_called>
   found_plan<> out;
   if (weights.lengths.empty()) return out;
   auto const most = capacity / weights.lengths.front();
-  require(most <= (std::numeric_limits<std::uint32_t>::max)(),
-          [&] { return sentence("capacity = ", capacity, " holds 2^32 samples or more"); });
+  if (constexpr auto count = (std::numeric_limits<std::uint32_t>::max)(); most > count) {  // of the copies of a class in a pattern
+    require(weights.samples() <= count, [&] { return sentence("capacity = ", capacity, " holds 2^32 samples or more"); });
+    return {.patterns = best_fit.patterns(weights), .bound = bound, .proof = {}};
+  }
   if (max_samples < weights.samples() && max_samples < static_cast<std::uint64_t>(most))
     return search_limited(weights, capacity, max_samples, bound, best_fit, limits, tuning);
   search_budget budget(limits);
