@@ -644,6 +644,14 @@ TEST_CASE("plan_steps: time for randomness is paid up to the price, and buys it"
   if (ballast_test::round_step == 1) CHECK((paid > 0 && in_part > 2));
 }
 
+TEST_CASE("plan_steps: time for randomness is not rounded up") {
+  lengths const samples{1, 2, 2, 1, 2, 2, 1};
+  options o{.capacity = 2, .ranks = 5, .seed = 236858198226104, .time_for_randomness = 0};
+  CHECK(ballast::plan_steps(samples, o, ballast::token_cost{}).slowest.value == 3);
+  o.time_for_randomness = 56;  // up to 3.168
+  CHECK(ballast::plan_steps(samples, o, ballast::token_cost{}).slowest.value == 3);
+}
+
 TEST_CASE("plan_steps: a long epoch of full packs is as fast as its widest window within 1 %, and nearly random over eight steps") {
   ballast::splitmix64 draw(66);
   options const o{.capacity = 8192, .ranks = 8};

@@ -131,7 +131,7 @@ class priced_plans {
   }
   [[nodiscard]] static bool faster(method const& a, method const& b) { return compare_products(a.time, b.work, b.time, a.work) < 0; }
   [[nodiscard]] bool costs_at_most(method const& m, std::int64_t time, std::int64_t work) const {
-    auto const most = multiply_divide_up(static_cast<std::uint64_t>(time), 1000 + price_, 1000);
+    auto const most = divide(multiply(static_cast<std::uint64_t>(time), 1000 + price_), 1000).whole;
     return compare_products(m.time, work, static_cast<std::int64_t>(most), m.work) <= 0;
   }
   /// Whether a plan takes no more than the price above the fastest one. If what is known of the widest windows before they are balanced
