@@ -305,6 +305,14 @@ TEST_CASE("plan_shards: rounds shorten micro-batches on a power of two ranks, to
   }
 }
 
+TEST_CASE("plan_shards: the bound in lockstep sees that ranks beside whole nodes hold little", "[sharding]") {
+  for (std::uint64_t const ranks : {79U, 87U, 95U}) {  // nodes of 8
+    auto batch = octaves(ranks, 4, true);
+    batch.options.execution = execution::lockstep;
+    CHECK(gap_on_h100(batch) < 0.075);
+  }
+}
+
 TEST_CASE("plan_shards: two batches on which plain context parallelism was ahead", "[sharding]") {
   auto const* const folder = std::getenv("BALLAST_TRACES");
   if (folder == nullptr) {

@@ -110,6 +110,34 @@ TEST_CASE("shard_bounds: in lockstep on any number of ranks, never above the exh
   CHECK(sum / rounds < 1.06);
 }
 
+TEST_CASE("shard_bounds: in lockstep, ranks beside whole blocks hold few tokens") {
+  // Two ranks exchange nothing, other numbers so much that more of them are no quicker. Two pairs are beside each other on five ranks, and
+  // the fifth, alone, holds a token.
+  auto const pairs = [](std::int64_t length, std::int64_t ranks) { return length < 1000 || ranks == 1 ? length : std::int64_t{1000}; };
+  ballast::sharding_options const o{.capacity = 1000, .ranks = 5, .cost_per_pass = 10, .execution = execution::lockstep};
+  CHECK(shard_bounds(std::vector(12, 1500), o, pairs).lower() == 6 * 1000 + 4 * 10);  // by rank-time 12 * 2000 / 5
+  CHECK(shard_bounds(std::vector(40, 1500), o, pairs).lower() == 20 * 1000 + 12 * 10);
+  ballast::splitmix64 draw(79);
+  double sum = 0;
+  constexpr int rounds = 60;
+  for (int round = 0; round < rounds; ++round) {
+    ballast::sharding_options by{.capacity = 1000, .ranks = static_cast<std::uint64_t>(between(5, 7, draw))};
+    by.cost_per_pass = between(0, 50000, draw);
+    by.execution = execution::lockstep;
+    ballast::degree_cost cost{.linear = between(1, 1000, draw) * 1000, .square = between(1, 1000, draw)};
+    for (std::int64_t d = 1; d <= 7; ++d) cost.exchange_by_ranks.push_back(d == 1 ? 0 : between(1, d % 2 == 0 ? 9 : 900, draw) * 1000);
+    std::vector<std::int64_t> lengths(6);
+    for (auto& l : lengths) l = draw() % 4 == 0 ? between(10, 1000, draw) : between(1000, 1000 * static_cast<std::int64_t>(by.ranks), draw);
+    auto const best = lockstep_on_any_sizes(lengths, by, cost);
+    auto const bound = shard_bounds(lengths, by, cost).lower();
+    CAPTURE(round, lengths, by.ranks, by.cost_per_pass, cost.linear, cost.square, cost.exchange_by_ranks);
+    CHECK(bound <= best);
+    sum += static_cast<double>(best) / static_cast<double>(bound) / rounds;
+  }
+  CAPTURE(sum);
+  CHECK(sum < 1.06);
+}
+
 TEST_CASE("shard_bounds: a harder problem never has a lower bound") {
   ballast::splitmix64 draw(5);
   auto const cost = flexsp_cost();

@@ -158,8 +158,8 @@ struct shard_lower_bounds {
 /// Within a time T, each sample needs at least the smallest product of ranks and time over the numbers of ranks that have room for it and
 /// are quick enough. All of them, and a `cost_per_pass` for each rank and for each `capacity` tokens, must fit into T on all ranks. Under
 /// `execution::lockstep`, every micro-batch that the tokens need costs a pass on every rank, and one with a long sample lasts as long as it
-/// does: a tree of at most 64 nodes places the longest samples in every way. The bounds hold for groups of the sizes that `options.sizes`
-/// allows.
+/// does: a tree of at most 64 nodes places the longest samples in every way. On groups of any size, ranks that are left beside whole blocks
+/// hold few tokens however long a micro-batch lasts. The bounds hold for groups of the sizes that `options.sizes` allows.
 ///
 /// @tparam R     range of integers
 /// @tparam Cost  a `shard_cost_model`
@@ -171,7 +171,8 @@ struct shard_lower_bounds {
 /// @par Complexity
 /// O(n log n + n log ranks); for a cost that takes less rank-time on more ranks, O(n log ranks log time). With groups of any size,
 /// O(n log n + n ranks) calls of the cost, and O(ranks log time) more for each sample that few ranks are too slow for. In lockstep at most
-/// 24 n and, for each of 64 nodes, O(sizes of groups log n) more, and as much again for each sample that is placed.
+/// 24 n and, for each of 64 nodes, O(sizes of groups log n) more, and as much again for each sample that is placed; with groups of any size
+/// O(n sizes of groups log ranks log time), too.
 /// @par Determinism
 /// A pure function of its arguments, in integers.
 /// @par Source

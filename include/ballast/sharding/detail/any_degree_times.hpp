@@ -3,6 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/sharding/detail/block_price_bound.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/lockstep_bound.hpp>
 #include <ballast/sharding/detail/rate_bound.hpp>
@@ -95,7 +96,7 @@ class any_degree_times {
   /// samples where they are.
   [[nodiscard]] std::int64_t by_area() const {
     auto const low = by_rank_time();
-    return lockstep_ && samples() > 0 ? (std::max)(low, by_micro_batches()) : low;
+    return lockstep_ && samples() > 0 ? (std::max)({low, by_micro_batches(), prices_.run(alone, best_, needed_.batches)}) : low;
   }
 
  private:
@@ -180,7 +181,7 @@ class any_degree_times {
     for (std::int64_t d = 1; d <= widest_; d *= 2) worth[static_cast<std::size_t>(d)] = 1;
     worth[static_cast<std::size_t>(widest_)] = 1;
     std::vector<std::int64_t> times;  // of a sample on more and more ranks, -1 where fewer are as quick
-    std::int64_t largest = 0, sum = 0;
+    std::int64_t largest = 0, sum = 0, narrowest = 1;
     auto quickest = degree_times::most;
     for (std::size_t i = 0; i < n; ++i) {
       if (i > 0 && alone.by_length && alone.length[i] == alone.length[i - 1]) {
@@ -190,7 +191,7 @@ class any_degree_times {
         quickest = degree_times::most;
         largest = 0;
         times.clear();
-        auto const narrowest = divide_up(alone.length[i], alone.options.capacity);
+        narrowest = divide_up(alone.length[i], alone.options.capacity);
         for (auto d = narrowest; d <= widest_; ++d) {
           auto const time = sample_time(cost_, sample(i), alone.length[i], static_cast<std::uint64_t>(d));
           require(time < degree_times::most / d,
@@ -203,6 +204,7 @@ class any_degree_times {
         mark_sizes(narrowest, times, worth);
         longest_ = (std::max)(longest_, quickest);
       }
+      if (lockstep_) prices_.add(narrowest, times);
       add_time(sum, largest, sample(i), alone.length[i]);
       if (quickest < degree_times::most && alone.length[i] > alone.options.capacity * static_cast<std::int64_t>(alone.options.ranks) / 2) {
         wide_time_ += quickest;
@@ -218,6 +220,7 @@ class any_degree_times {
   std::int64_t widest_ = 1, longest_ = 0;
   std::int64_t wide_ = 0, wide_time_ = 0;  // samples longer than half of all ranks hold, and their least times
   needed_passes needed_{};
+  block_price_bound prices_;
   std::vector<std::int64_t> sizes_;
   std::vector<area_and_time> best_;  // of each position: its least rank-time over all numbers of ranks
 };
