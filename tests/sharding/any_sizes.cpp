@@ -309,7 +309,7 @@ TEST_CASE("plan_shards: the bound in lockstep sees that ranks beside whole nodes
   for (std::uint64_t const ranks : {79U, 87U, 95U}) {  // nodes of 8
     auto batch = octaves(ranks, 4, true);
     batch.options.execution = execution::lockstep;
-    CHECK(gap_on_h100(batch) < 0.075);
+    CHECK(gap_on_h100(batch) < 0.07);
   }
 }
 
