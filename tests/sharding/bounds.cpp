@@ -138,6 +138,52 @@ TEST_CASE("shard_bounds: in lockstep, ranks beside whole blocks hold few tokens"
   CHECK(sum < 1.06);
 }
 
+TEST_CASE("block_price_bound: copies of a sample that fill a group pay no more than the group may", "[sharding][property]") {
+  struct area_and_time {
+    std::int64_t area, time;
+  };
+  std::size_t held = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    ballast::splitmix64 draw(seed);
+    auto const ranks = between(3, 32, draw), capacity = between(50, 99, draw), length = between(1, ranks * capacity, draw);
+    auto const narrowest = ballast::divide_up(length, capacity), work = length * between(500, 999, draw);
+    area_and_time best{ballast::detail::degree_times::most, 0};
+    std::vector<std::int64_t> times;
+    auto quickest = best.area;
+    for (auto d = narrowest; d <= ranks; ++d) {
+      auto const time = work * between(1000, 1300, draw) / (1000 * d);
+      times.push_back(time < quickest ? time : -1);
+      quickest = (std::min)(quickest, time);
+      if (time == quickest && d * time < best.area) best = {d * time, time};
+    }
+    ballast::detail::degree_times batch{};
+    batch.options.ranks = static_cast<std::uint64_t>(ranks);
+    batch.options.capacity = capacity;
+    batch.length = {length};
+    ballast::detail::block_price_bound bound;
+    bound.add(narrowest, times);
+    auto const size = between(2, ranks, draw), price = between(0, 2 * best.time / capacity + 1, draw), first = price * capacity;
+    auto const pays = static_cast<double>(bound.paid(batch, std::vector{best}, size, price));
+    for (std::size_t k = 0; k < times.size(); ++k) {
+      if (times[k] < 0) continue;
+      auto const d = narrowest + static_cast<std::int64_t>(k);
+      auto const full = times[k] * capacity * d / length;  // as much time as tokens
+      for (auto const lasts : {times[k], first, times[k] * 3 / 2, 2 * first, full, 1000 * full}) {
+        if (lasts < times[k]) continue;
+        auto const copies = (std::min)(static_cast<double>(lasts) / static_cast<double>(times[k]),
+                                       static_cast<double>(capacity * d) / static_cast<double>(length));
+        auto const whole = static_cast<double>(d / size) * static_cast<double>(ranks) / static_cast<double>(ranks / size);
+        auto const may = static_cast<double>(d * (std::min)(lasts, first)) +
+                         static_cast<double>((std::max)(lasts - first, std::int64_t{0})) * (lasts > first ? whole : 0);
+        CAPTURE(seed, ranks, capacity, length, size, price, d, times[k], lasts);
+        REQUIRE(copies * pays <= may * (1 + 1e-9) + 2);
+        held += pays > 0 ? 1U : 0U;
+      }
+    }
+  }
+  CHECK(held > 10'000);
+}
+
 TEST_CASE("shard_bounds: a harder problem never has a lower bound") {
   ballast::splitmix64 draw(5);
   auto const cost = flexsp_cost();

@@ -55,10 +55,6 @@ class block_price_bound {
     return divide_up(most, ranks) + batches * t.options.cost_per_pass;
   }
 
- private:
-  struct choice {
-    std::int64_t ranks, time;
-  };
   /// What all samples pay at least, with blocks of `size` ranks. Below 2^63: a sample pays at most twice a rank-time that it may take.
   template <class AreaAndTime>
   [[nodiscard]] std::int64_t paid(degree_times const& t, std::vector<AreaAndTime> const& best, std::int64_t size,
@@ -77,17 +73,21 @@ class block_price_bound {
         auto const [d, time] = choices_[k];
         auto const q = d / size;
         auto const of_blocks = [&](std::int64_t part) { return q * size * part + q * spare * part / blocks; };  // q R / k of each unit
-        if (time <= first)
-          pays = (std::min)(pays, d * time);
-        else if (q > 0 && q * ranks <= blocks * d)
-          pays = (std::min)(pays, of_blocks(time) + tokens / (blocks * d) * (blocks * d - q * ranks));
-        else if (q > 0)
-          pays = (std::min)(pays, d * first + of_blocks(time - first));
+        if (time <= first) pays = (std::min)(pays, d * time);
+        if (q == 0) continue;
+        pays =
+            (std::min)(pays, q * ranks <= blocks * d ? of_blocks(time) + tokens / (blocks * d) * (blocks * d - q * ranks)
+                                                     : d * (std::min)(time, first) + of_blocks((std::max)(time - first, std::int64_t{0})));
       }
       sum += pays;
     }
     return sum;
   }
+
+ private:
+  struct choice {
+    std::int64_t ranks, time;
+  };
 
   std::vector<choice> choices_;   // the samples behind each other: numbers of ranks, ascending, on each of which it takes less time
   std::vector<std::size_t> end_;  // of each sample in `choices_`
