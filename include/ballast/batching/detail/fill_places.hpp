@@ -68,7 +68,8 @@ void take_from_others(step_places<Index>& at, std::size_t s) {
     ++failed;
     if (!donors[d]) {
       donors[d].emplace();
-      for (std::size_t r = 0; d != s && at.empty_slot(d) == at.none && r < at.ranks; ++r)
+      auto const ranks = d != s && at.empty_slot(d) == at.none ? at.ranks : 0;
+      for (std::size_t r = 0; r < ranks; ++r)
         if (giver_of(d, r) != at.plan.none) donors[d]->emplace(-at.load(d, r), r);
     }
     if (donors[d]->empty()) continue;

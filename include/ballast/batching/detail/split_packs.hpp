@@ -201,14 +201,14 @@ template <index_type Index>
     --count;
   }
   if (count != 0) return false;
+  std::vector<Index> into(at.contents.size(), at.plan.none);
+  for (auto const& x : packs) into[x.number] = x.into;
   for (auto& p : at.step(s))
-    for (auto const& x : packs)
-      if (x.number == p && x.into != at.plan.none) {
-        auto const samples = std::exchange(at.contents[p], {});
-        at.contents[x.into].insert(at.contents[x.into].end(), samples.begin(), samples.end());
-        p = at.plan.none;
-        break;
-      }
+    if (p != at.plan.none && into[p] != at.plan.none) {
+      auto const samples = std::exchange(at.contents[p], {});
+      auto& target_of = at.contents[into[std::exchange(p, at.plan.none)]];
+      target_of.insert(target_of.end(), samples.begin(), samples.end());
+    }
   return true;
 }
 

@@ -223,24 +223,25 @@ class step_dealer {
       place_of[k] = static_cast<std::uint32_t>(p);
     }
   }
+  /// Each misfit goes to the least loaded rank with room for it, unless that raises the maximum.
   void place_misfits() {
-    auto const places = ranks_ * each_;
-    auto& load = deal_.load;
-    auto most_room = *std::ranges::max_element(room_);
     left_.clear();
-    for (auto k : misfits_) {
-      auto to = places;
-      for (std::size_t r = 0; r < ranks_ && deal_.size[k] <= most_room; ++r)
-        if (load[r] + deal_.cost[k] <= slowest_ && (to == places || load[r] < load[to / each_]))
-          if (auto const p = fullest(r, deal_.size[k]); p != places) to = p;
-      if (to == places) {
+    if (misfits_.empty()) return;
+    auto& load = deal_.load;
+    auto const sooner = [&](std::size_t a, std::size_t b) { return load[a] < load[b]; };
+    auto const most_room = [&](std::size_t r) { return *std::ranges::max_element(std::span(room_).subspan(r * each_, each_)); };
+    ranks_with_room_.build(ranks_, most_room, sooner);
+    for (auto k : misfits_) {  // longest first
+      auto const r = ranks_with_room_.find_falling(deal_.size[k], sooner);
+      if (r == nowhere || load[r] + deal_.cost[k] > slowest_) {
         left_.push_back(id_[k]);
         continue;
       }
+      auto const to = fullest(r, deal_.size[k]);
       room_[to] -= deal_.size[k];
-      load[to / each_] += deal_.cost[k];
+      load[r] += deal_.cost[k];
       deal_.set_of[k] = static_cast<std::uint32_t>(to);
-      most_room = *std::ranges::max_element(room_);
+      ranks_with_room_.update(r, most_room(r), sooner);
     }
   }
   void list_places() {
@@ -289,6 +290,7 @@ class step_dealer {
   std::vector<std::uint32_t> best_rank_, misfits_;
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;
   std::vector<std::uint64_t> best_count_;
+  winner_tree<> ranks_with_room_;
   std::vector<std::size_t> begin_, next_;
   bool cost_falls_ = true;  ///< whether `deal_.order` is sorted by cost
   std::int64_t squares_ = 0, all_tokens_ = 0, longest_ = 0, most_expensive_ = 0;

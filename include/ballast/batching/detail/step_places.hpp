@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,6 @@ struct step_places {
         width(o.synchronisation == synchronisation::pipeline ? each : 1) {}
 
   static constexpr auto none = static_cast<std::size_t>(-1);
-
   void read_packs() {
     contents = lists_of(plan.packs);
     bound.assign(items.size(), 0);
@@ -113,28 +113,27 @@ struct step_places {
     return static_cast<Index>(contents.size() - 1);
   }
   [[nodiscard]] bool costs_more(Index a, Index b) const { return items.cost[a] != items.cost[b] ? items.cost[a] > items.cost[b] : a < b; }
-
   [[nodiscard]] bool movable(Index p) const {
     return p != plan.none && std::none_of(contents[p].begin(), contents[p].end(), [&](Index i) { return bound[i] != 0; });
   }
-
   /// Distributes the packs of a step over its ranks again, unless their numbers of packs differ by at most one: each pack, most expensive
   /// first, goes to a rank with fewest packs.
   void spread(std::size_t s) {
-    std::vector<std::pair<std::size_t, std::int64_t>> has(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) has[r].first = taken(s, r);
-    auto const [few, many] = std::minmax_element(has.begin(), has.end());
-    if (many->first - few->first < 2 || (width != 1 && few->first != 0 && level == 0)) return;
-    std::vector<Index> free;
+    std::vector<std::size_t> has(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) has[r] = taken(s, r);
+    auto const [few, many] = std::ranges::minmax(has);
+    if (many - few < 2 || (width != 1 && few != 0 && level == 0)) return;
+    std::vector<keyed_item<Index>> free;
     for (auto& p : step(s))
-      if (movable(p)) free.push_back(std::exchange(p, plan.none));
-    sort_by(free, falling([&](Index p) { return cost_of(p); }));
-    for (std::size_t r = 0; r < ranks; ++r) has[r] = {taken(s, r), load(s, r)};
-    for (auto p : free) {
-      auto const r = static_cast<std::size_t>(std::min_element(has.begin(), has.end()) - has.begin());
+      if (movable(p)) free.push_back({cost_of(p), std::exchange(p, plan.none)});
+    std::sort(free.begin(), free.end());
+    std::set<std::tuple<std::size_t, std::int64_t, std::size_t>> fewest;  // packs, load, rank
+    for (std::size_t r = 0; r < ranks; ++r) fewest.emplace(taken(s, r), load(s, r), r);
+    for (auto const& [cost, p] : free) {
+      auto const [packs, sum, r] = *fewest.begin();
+      fewest.erase(fewest.begin());
       step(s)[first_free(s, r)] = p;
-      ++has[r].first;
-      has[r].second += cost_of(p);
+      fewest.emplace(packs + 1, sum + cost, r);
     }
   }
 
