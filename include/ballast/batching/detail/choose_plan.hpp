@@ -152,7 +152,6 @@ class plan_choice {
     auto const asked = o_.least_fill != 0 && !fills(plan_, o_.least_fill) && fills(full_, o_.least_fill);
     return asked || full_.steps() <= 3 || busy(full_) + 10'000 >= busy(plan_) ? std::move(full_) : std::move(plan_);
   }
-
   [[nodiscard]] std::size_t fewest_steps() const noexcept {
     auto const room = o_.capacity * static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
     return static_cast<std::size_t>(divide_up(items_.all_tokens, room));
@@ -239,15 +238,16 @@ class stream_trials {
       if (deviation_ != 0 && choice_.balanced() != random) continue;  // balanced steps are only filled more; other steps are only gathered
       auto const gives_up = count > 1 && random_misses == 0 && way.tuning.threshold != 0 && choice_.fewest_steps() >= 32;
       auto plan = stream(k, gives_up ? choice_.most_waiting() : end_above_);
-      if (end_above_ != any_time && plan.table.empty()) {
+      if (!plan) continue;
+      if (end_above_ != any_time && plan->table.empty()) {
         ended_ = true;
         continue;
       }
-      if (gives_up && plan.table.empty() && !choice_.must_wait()) {
+      if (gives_up && plan->table.empty() && !choice_.must_wait()) {
         given_up.push_back(k);
         continue;
       }
-      if (gives_up && plan.table.empty()) plan = stream(k);
+      if (gives_up && plan->table.empty()) plan = stream(k);
       offer(k, std::move(plan));
       if (choice_.good_enough(random ? random_misses : 0)) return k;
       if (watch_.interrupted(0)) break;
@@ -264,18 +264,27 @@ class stream_trials {
   [[nodiscard]] std::size_t best() const noexcept { return best_; }              ///< the way of the fastest plan
 
  private:
-  [[nodiscard]] batching<Index> stream(std::size_t k, std::int64_t most_waiting = any_time) {
+  /// The plan of a way, or nothing if it gathers the same samples as the last plan, and so leads to that one again.
+  [[nodiscard]] std::optional<batching<Index>> stream(std::size_t k, std::int64_t most_waiting = any_time) {
     if (!drawn_) drawn_.emplace(items_, o_);
     streamer<Index> made(items_, *drawn_, o_, ways_[k]);
+    std::vector<Index> key;  // what decides the plan, if it may be that of another way
+    if (ways_[k].tuning.threshold != 0 && ways_[k].tuning.share == 0 && o_.left_over != left_over::repeat) {
+      key = made.gathered();
+      key.push_back(static_cast<Index>(ways_[k].tuning.fill));
+      if (key == last_) return std::nullopt;
+    }
     auto plan = made.run(most_waiting);
     streamed_ = made.deviation();
     plan.method = method_of(ways_[k], items_, o_);
+    if (!plan.table.empty()) last_ = std::move(key);
     return plan;
   }
-  void offer(std::size_t k, batching<Index> plan) {
+  void offer(std::size_t k, std::optional<batching<Index>> plan) {
+    if (!plan) return;
     deviation_ = (std::max)(deviation_, streamed_);
     auto const busy = choice_.busy_share();
-    choice_.offer(std::move(plan));
+    choice_.offer(*std::move(plan));
     if (choice_.busy_share() > busy) best_ = k;
   }
 
@@ -285,6 +294,7 @@ class stream_trials {
   search_watch& watch_;
   plan_choice<Index> choice_;
   std::optional<stream_draw<Index>> drawn_;     ///< for all ways
+  std::vector<Index> last_;                     ///< the samples that the last plan gathered, and its fill
   std::uint64_t deviation_ = 0, streamed_ = 0;  ///< the largest; that of the last plan
   std::size_t best_ = 0;
   std::int64_t end_above_ = any_time;

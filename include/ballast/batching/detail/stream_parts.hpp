@@ -92,7 +92,7 @@ class outlier_pool {
     for (auto const i : pool_) waits[i] = 1;
     std::erase_if(order, [&](Index i) { return waits[i] != 0; });
   }
-
+  [[nodiscard]] std::vector<Index> const& samples() const noexcept { return pool_; }
   [[nodiscard]] std::size_t size() const noexcept { return pool_.size() - taken_; }
   /// Gives the most expensive samples to a step, a given number for each rank.
   template <class Take>

@@ -137,7 +137,7 @@ class streamer {
     if (limits_.pools && out_.steps() != 0) spread_steps(out_, sums, o_);
     return std::move(out_);
   }
-
+  [[nodiscard]] std::vector<Index> const& gathered() const noexcept { return pool_.samples(); }
   [[nodiscard]] std::uint64_t deviation() const noexcept { return deviation_; }  ///< variance of the token-mean length over the steps
 
  private:
