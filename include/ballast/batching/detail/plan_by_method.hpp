@@ -48,19 +48,34 @@ template <index_type Index>
   constexpr std::uint64_t all[] = {1, 4, 8, 16, 64, 0}, ends[] = {1, 0};
   auto const windows = o.micro_batches > 1 ? std::span<std::uint64_t const>(ends) : all;
   auto const lengths = sorter.lengths();
-  auto allowed = true;
+  auto allowed = true, full = false;
+  std::int64_t most = 0;
   auto const deal = [&](std::uint64_t window) {
     auto plan = sort_in_window(sorter, window);
     allowed = window == windows.front() || choice.deviation(plan, lengths) <= most_deviation;
+    full = std::ranges::find(plan.table, plan.none) == plan.table.end();  // each step then keeps its samples
     if (allowed && choice.may_keep(plan)) {
-      auto const full = std::ranges::find(plan.table, plan.none) == plan.table.end();  // each step then keeps its samples
-      plan = sorter.finish(std::move(plan), true);
+      auto const good = multiply_divide_up(static_cast<std::uint64_t>(plan.cost), 101, 100 * plan.ranks);  // 1 % above the mean
+      plan = sorter.finish(std::move(plan), true, full ? (std::max)(most, static_cast<std::int64_t>(good)) : any_time);
       allowed = full || choice.deviation(plan) <= most_deviation;
     }
     refused = refused || !allowed;
     return plan;
   };
-  return deal_in_windows(windows, deal, [&](auto const&) { return allowed; }, watch);
+  // Each is balanced as far as it may wait at most 1 %; if all wait longer, from the widest on, as far as it may be the fastest.
+  auto best = deal_in_windows(windows, deal, [&](auto const&) { return allowed; }, watch);
+  if (!full || waits_at_most(best, 1)) return best;
+  most = any_time;
+  for (auto k = windows.size(); k-- > 0;) {
+    if (k != 0 && windows[k] >= best.steps()) continue;
+    auto plan = deal(windows[k]);
+    if (!allowed || plan.slowest.value > most) continue;
+    most = plan.slowest.value;
+    best = std::move(plan);
+    best.complete = k == 0 || !watch.interrupted(0);
+    if (!best.complete) break;
+  }
+  return best;
 }
 
 /// The plan of packs with at most `max_samples` samples. No pack gets a sample of another one.
