@@ -235,6 +235,7 @@ BENCHMARK(plan_short)
     ->Args({1000000, 64})
     ->Args({1000000, 256})
     ->Args({1000000, 1024})
+    ->Args({1000000, 3000})
     ->Args({1000000, 4096})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_short_in_full)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
