@@ -8,6 +8,7 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/search_watch.hpp>
+#include <ballast/core/wide.hpp>
 
 #include <algorithm>
 #include <cstddef>

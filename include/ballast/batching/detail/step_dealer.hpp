@@ -255,7 +255,6 @@ class step_dealer {
     for (std::size_t k = 0; k < id_.size(); ++k)
       if (place_of[k] != nowhere) packed_[begin_[place_of[k] + 1]++] = id_[k];
   }
-
   /// Gives each empty place the shortest sample of its rank that is not alone in its place.
   void occupy_empty_places() {
     auto& place_of = deal_.set_of;
