@@ -50,7 +50,7 @@ template <index_type Index>
   auto const windows = o.micro_batches > 1 ? std::span<std::uint64_t const>(ends) : all;
   auto const lengths = sorter.lengths();
   auto allowed = true, full = false;
-  std::int64_t most = 0;
+  auto most = o.micro_batches > 1 ? any_time : 0;  // of two windows, the wide one is seldom allowed
   auto const deal = [&](std::uint64_t window) {
     auto plan = sort_in_window(sorter, window);
     allowed = window == windows.front() || choice.deviation(plan, lengths) <= most_deviation;
@@ -65,7 +65,7 @@ template <index_type Index>
   };
   // Each is balanced as far as it may wait at most 1 %; if all wait longer, from the widest on, as far as it may be the fastest.
   auto best = deal_in_windows(windows, deal, [&](auto const&) { return allowed; }, watch);
-  if (!full || waits_at_most(best, 1)) return best;
+  if (!full || most != 0 || waits_at_most(best, 1)) return best;
   most = any_time;
   for (auto k = windows.size(); k-- > 0;) {
     if (k != 0 && windows[k] >= best.steps()) continue;
