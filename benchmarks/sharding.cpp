@@ -74,7 +74,7 @@ struct setting {
   execution policy;
   planner by;
   [[nodiscard]] std::string name() const {
-    return std::string(by == planner::longest_first ? "" : to_string(policy) + std::string("/")) + planner_names[static_cast<int>(by)] +
+    return std::string(by == planner::longest_first ? "" : std::string(to_string(policy)) + "/") + planner_names[static_cast<int>(by)] +
            "/" + model->name + "/" + std::to_string(samples) + "/" + std::to_string(ranks);
   }
 };

@@ -197,7 +197,7 @@ void print_against(trace const& t, std::vector<std::int64_t> const& lengths, std
   auto const print = [](run_figures const& f) { std::printf(" %.5g, %zu, %.2f, %.3f |", f.cost, f.steps, 100 * f.idle, f.fill); };
   std::printf("| %s | %llu |", t.name, static_cast<unsigned long long>(ranks));
   print(figures(plan, o));
-  std::printf(" %s |", ballast::to_string(plan.method));
+  std::printf(" %s |", std::string(ballast::to_string(plan.method)).c_str());
   print(figures(ballast::deal_steps(packs, lengths, o, cost, {.how = ballast::dealing::random}), o));
   print(figures(ballast::deal_steps(packs, lengths, o, cost, {.window = 16}), o));
   run_figures queues;
@@ -220,7 +220,7 @@ void print_frontier(trace const& t, std::vector<std::int64_t> const& lengths, st
     auto const plan = ballast::plan_steps(lengths, o, ballast::dense_4096_cost);
     auto const random = ballast_test::randomness_of(samples_of_steps(plan), lengths);
     std::printf(" %.2f, %.1f, %.1f %s", 100 * (1 - 1 / plan.slowest_over_mean()), random.design_effect, random.design_effect_8,
-                ballast::to_string(plan.method));
+                std::string(ballast::to_string(plan.method)).c_str());
     if (plan.method == ballast::step_method::windows) std::printf(" %llu", static_cast<unsigned long long>(plan.window));
     std::printf(" |");
   }

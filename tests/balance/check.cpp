@@ -33,7 +33,7 @@ TEST_CASE("check_balance: names the first rule that bare groups break, and where
   CHECK(says({{0, 1, 4}, {0, 1, 2, 3}}, items, o) == "set 1 holds 13, more than its capacity 10");
   CHECK(says({{0, 1, 4}, {0, 1, 2, 3}}, items, {.sets = 2, .max_items = 2}) == "set 1 has 3 items, more than 2");
   CHECK(says({{0, 1, 4}, {0, 1, 2, 3}}, items, {.sets = 2, .equal_counts = true}) ==
-        "set 0 has 1 items, another 3: counts must differ by at most one");
+        "set 0 has 1 item, another 3: counts must differ by at most one");
   CHECK(says({{0, 1, 4}, {0, 1, 2, 3}}, items, {.sets = 2}) == fine);
   auto const most = (std::numeric_limits<std::int64_t>::max)();
   CHECK(says({{0, 3}, {0, 1, 2}}, {most, most, most}, {.sets = 1, .capacity = most}) ==

@@ -43,7 +43,7 @@ TEST_CASE("check_unequal and check_shares: options and times out of range", "[ba
   CHECK(ballast::check_shares(shares, most, {.unit_time = {2, 1}}).fault == balance_fault::wrong_value);
   ballast::unequal_sets<> const sets{.status = ballast::status::feasible, .sets = {{0, 1, 2}, {0, 1}}, .time = {}};
   CHECK(refusal([&] { return ballast::check_unequal(sets, numbers{1, 2}, {.unit_time = {1, 2}, .capacity = {9}}); }) ==
-        "capacity has 1 entries for 2 sets");
+        "capacity has 1 entry for 2 sets");
   CHECK(ballast::check_unequal(sets, numbers{most - 1, 1}, {.unit_time = {2, 1}}).fault == balance_fault::wrong_value);
 }
 

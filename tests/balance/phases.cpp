@@ -215,9 +215,9 @@ TEST_CASE("balance_phases: refuses bad input") {
   groups<> sets;
   sets.push_back(std::vector<std::uint32_t>{0, 1});
   auto const refine = [&](numbers const& items, phase_options const& o) { return refine_phases(sets, items, o, one); };
-  CHECK(refusal([&] { return refine({3, 4}, {.sets = 2}); }) == "there are 1 bins, not 2");
+  CHECK(refusal([&] { return refine({3, 4}, {.sets = 2}); }) == "there is 1 bin, not 2");
   CHECK(refusal([&] { return refine({3}, {.sets = 1}); }) == "bin 0 names item 1, which is none or used");
-  CHECK(refusal([&] { return refine({3, 4, 5}, {.sets = 1}); }) == "1 items are in no bin");
+  CHECK(refusal([&] { return refine({3, 4, 5}, {.sets = 1}); }) == "in no bin: 1 item");
   CHECK(refusal([&] { return refine({3, 4}, {.sets = 1, .capacity = 6}); }) == "a bin exceeds capacity = 6");
   CHECK(refine({3, 4}, {.sets = 1, .capacity = 7}).time == certificate{7, 7});
   auto const uneven = [](std::int64_t l) { return numbers(static_cast<std::size_t>(l), 1); };

@@ -26,7 +26,7 @@ TEST_CASE("check_unequal_batch: names the first broken rule", "[batching]") {
   CHECK(ballast::check_unequal_batch(good, lengths, ranks, dear).fault == batching_fault::wrong_value);
   CHECK(ballast_test::refusal([&] {
           return ballast::check_unequal_batch(good, lengths, {.unit_time = {1}, .capacity = {9, 4}}, ballast::token_cost{});
-        }) == "unit_time has 1 entries for 2 ranks");
+        }) == "unit_time has 1 entry for 2 ranks");
   CHECK(broken([](auto& p) { p.rank_of.pop_back(); }) == batching_fault::wrong_shape);
   CHECK(broken([](auto& p) { ++p.rank_of.back(); }) == batching_fault::wrong_shape);
   CHECK(broken([](auto& p) { p.micro_batches.members.pop_back(); }) == batching_fault::bad_offsets);

@@ -66,7 +66,7 @@ TEST_CASE("shard_weights: every count must be that of a sample of the plan", "[p
     CHECK(sentence({4, 4, 0}) == "counts[2] = 0 belongs to no sample of the plan, neither in a pass nor left out");
     CHECK(sentence({4, -1}) == "counts[1] = -1 must be in [0, 2^40)");
     CHECK(sentence({-1, 4}) == "counts[0] = -1 must be in [0, 2^40)");
-    CHECK(sentence({4}) == "counts has 1 entries, none for sample 1");
+    CHECK(sentence({4}) == "counts has 1 entry, none for sample 1");
   }
   ballast::splitmix64 draw(3);
   ballast::degree_cost const cost{.linear = 1, .square = 0, .exchange = {0, 0}};

@@ -51,8 +51,7 @@ TEST_CASE("plan_unequal_batch: a mixed cluster waits for nobody", "[batching]") 
 
 TEST_CASE("plan_unequal_batch: misuse is named", "[batching]") {
   numbers const lengths{5};
-  CHECK_THROWS_WITH(ballast::plan_unequal_batch(lengths, {.unit_time = {1, 2}, .capacity = {4}}, work),
-                    "capacity has 1 entries for 2 ranks");
+  CHECK_THROWS_WITH(ballast::plan_unequal_batch(lengths, {.unit_time = {1, 2}, .capacity = {4}}, work), "capacity has 1 entry for 2 ranks");
   CHECK_THROWS_WITH(ballast::plan_unequal_batch(lengths, {.unit_time = {1}, .capacity = {0}}, work), "capacity[0] = 0 must be positive");
   CHECK_THROWS_WITH(ballast::plan_unequal_batch(numbers{0}, {.unit_time = {1}, .capacity = {4}}, work), "lengths[0] = 0 must be positive");
   CHECK_THROWS_AS(ballast::plan_unequal_batch(lengths, {}, work), ballast::invalid_input);

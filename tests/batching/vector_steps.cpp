@@ -408,7 +408,7 @@ TEST_CASE("deal_steps of measures: refusals name the argument, the index and the
   CHECK(with([](options& o) { o.steps.capacity = 0; }) == "capacity[1] = 0 must be positive");
   CHECK(with([](options& o) { o.steps.ranks = 0; }) == "ranks = 0 must be in 1 ... 2^20 - 1");
   CHECK(with([](options& o) { o.steps.micro_batches = 1U << 20; }) == "micro_batches = 1048576 must be in 1 ... 2^20 - 1");
-  CHECK(with([](options& o) { o.weights = {1}; }) == "weights has 1 entries for 2 measures");
+  CHECK(with([](options& o) { o.weights = {1}; }) == "weights has 1 entry for 2 measures");
   CHECK(with([](options& o) { o.weights = {1, -2}; }) == "weights[1] = -2 must not be negative");
   CHECK(with([](options& o) { o.weights = {0, 0}; }) == "no measure has a positive weight");
   CHECK(with([](options& o) { o.weights = {1, std::int64_t{1} << 60}; }) ==

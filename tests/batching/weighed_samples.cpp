@@ -120,7 +120,7 @@ TEST_CASE("weigh: refusals name the argument, the index and the value", "[batchi
       "lengths[1] = 17 exceeds capacity 8 times the 2 ranks that can share it with most_ranks_shared = 0 and ranks = 3: raise one of them "
       "or cut the sample");
   CHECK(refusal([] { return weigh(lengths{9, 16}, std::vector<int>{1, 1}, options{.capacity = 8, .ranks = 3}, 0); }) == "accepted");
-  CHECK(said({3, 4}, {1}, {.capacity = 8}) == "costs has 1 entries for 2 lengths");
+  CHECK(said({3, 4}, {1}, {.capacity = 8}) == "costs has 1 entry for 2 lengths");
   CHECK(said({3, 4}, {1, 0}, {.capacity = 8}).find("lengths[1] = 4 has cost 0, which is not positive") == 0);
   CHECK(said({3, 4}, {most / 4, 1}, {.capacity = 8}).find("lengths[1] = 4 has cost 1, which is not positive or brings the sum") == 0);
   CHECK(said({3}, {1}, {.capacity = 0}) == "capacity = 0 must be positive");

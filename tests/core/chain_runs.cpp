@@ -48,7 +48,7 @@ TEST_CASE("chain_runs: refusals") {
     });
   };
   CHECK(says({{1, 1}, {2, 3}}) == "accepted");  // equal neighbours are allowed
-  CHECK(says({{1, 2}, {2}}) == "runs: 2 values but 1 counts");
+  CHECK(says({{1, 2}, {2}}) == "runs: 2 values but 1 count");
   CHECK(says({{1, 2}, {2, 0}}) == "runs.counts[1] = 0 must be positive");
   CHECK(says({{1, 2}, {1, (std::numeric_limits<std::uint64_t>::max)() / 2}}) ==
         "runs.counts[1] = 9223372036854775807 brings the number of items to 2^63 or more");

@@ -31,6 +31,16 @@ TEST_CASE("entry: names an argument, an index and a value") {
   CHECK(ballast::entry("x", most, most) == "x[18446744073709551615] = 18446744073709551615");
 }
 
+TEST_CASE("sentence: one of a thing is in the singular, and no other word is changed") {
+  using ballast::sentence;
+  CHECK(sentence("x has ", 1, " entries for ", 2, " samples") == "x has 1 entry for 2 samples");
+  CHECK(sentence(1, " micro-batches, ", 1, " passes, ", 11, " steps, ", 1, " boxes") == "1 micro-batch, 1 pass, 11 steps, 1 boxes");
+  CHECK(sentence(1, " times for ", 1, " levels") == "1 time for 1 level");
+  CHECK(sentence("capacity = ", 1, " times ranks exceeds ", -1, " tokens") == "capacity = 1 times ranks exceeds -1 tokens");
+  CHECK(sentence("member ", 1, " is out of range: there are ", 1, " samples") == "member 1 is out of range: there is 1 sample");
+  CHECK(sentence("stage ", 1, " needs v1", " samples") == "stage 1 needs v1 samples");
+}
+
 TEST_CASE("require_index: every item has an index, or the sentence says which type would do") {
   constexpr std::uint64_t most = (std::numeric_limits<std::uint32_t>::max)();
   ballast::require_index<std::uint32_t>(most, "samples");

@@ -61,7 +61,7 @@ TEST_CASE("histogram: one built by hand is refused at its first fault") {
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
   CHECK(sentence({}) == "accepted");
   CHECK(sentence({{1, 7}, {2, 3}}) == "accepted");
-  CHECK(sentence({{1, 7}, {2}}) == "histogram: 2 lengths but 1 counts");
+  CHECK(sentence({{1, 7}, {2}}) == "histogram: 2 lengths but 1 count");
   CHECK(sentence({{0}, {2}}) == "histogram.lengths[0] = 0 must be positive");
   CHECK(sentence({{3, 3}, {2, 2}}) == "histogram.lengths[1] = 3 must be above its predecessor");
   CHECK(sentence({{3, 4}, {2, 0}}) == "histogram.counts[1] = 0 must be positive");

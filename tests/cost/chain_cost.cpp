@@ -108,8 +108,8 @@ TEST_CASE("chain_cost_of: what is out of range is refused in one sentence") {
   CHECK(made({one}) == "accepted");
   CHECK(made({one}, {}, 0) == "picoseconds = 0 of a unit must be in 1 ... 10^6");
   CHECK(made({one}, {}, 1'000'001) == "picoseconds = 1000001 of a unit must be in 1 ... 10^6");
-  CHECK(made({one}, {}, 1, {0, 0}) == "option has 2 entries for 1 layers");
-  CHECK(made({one}, {}, 1, {1}) == "option[0] = 1: layer \"one\" has 1 options");
+  CHECK(made({one}, {}, 1, {0, 0}) == "option has 2 entries for 1 layer");
+  CHECK(made({one}, {}, 1, {1}) == "option[0] = 1: layer \"one\" has 1 option");
   CHECK(made({one}, {.work_per_ms = most}, 2) == "work_per_ms = 9223372036854775807 times 2 picoseconds reaches 2^63");
   auto big = one;
   big.forward.per_token = (std::int64_t{1} << 58) - 1;

@@ -219,7 +219,7 @@ TEST_CASE("plan_curriculum: refuses what it cannot plan") {
   ballast::curriculum_source const fine{.setting = {8}, .steps = 2};
   CHECK(refused({fine, {.setting = {}, .steps = 2}}) == "sources[1].setting.capacity = 0 must be positive");
   CHECK(refused({{.setting = {8, 0}, .steps = 2}}) == "sources[0].setting.sp = 0 must be positive");
-  CHECK(refused({{.setting = {8}, .steps = 2, .keys = {1}}}) == "sources[0].keys has 1 entries for 2 steps");
+  CHECK(refused({{.setting = {8}, .steps = 2, .keys = {1}}}) == "sources[0].keys has 1 entry for 2 steps");
   CHECK(refused({{.setting = {8}, .steps = std::uint64_t{1} << 31}}) == "sources[0].steps = 2147483648 must be below 2^31");
   CHECK(refused({{.setting = {8}, .steps = 0, .keys = {}, .per_epoch = {0, 5}}}) ==
         "sources[0].per_epoch[1] = 5 but the source has no steps");

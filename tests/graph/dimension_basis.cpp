@@ -70,7 +70,7 @@ TEST_CASE("dimension_basis: the paper's S0 = 12 S1 narrows ranges, decides compa
   CHECK(refusal([&] { return solved.basis_values(std::array<std::int64_t, 2>{25, 2}); }) ==
         "equalities[0] does not hold: 1 S0 = 25 and 12 S1 = 24");
   CHECK(refusal([&] { return solved.values(std::array<std::int64_t, 1>{11}); }) == "S0 = 132 is outside its range from 24 to 120");
-  CHECK(refusal([&] { return solved.values(std::array<std::int64_t, 2>{1, 1}); }) == "2 values for a basis of 1 dimensions");
+  CHECK(refusal([&] { return solved.values(std::array<std::int64_t, 2>{1, 1}); }) == "2 values for a basis of 1 dimension");
   CHECK(refusal([&] { return solved.basis_values({}); }) == "0 values for 2 declared dimensions");
 }
 

@@ -180,7 +180,7 @@ TEST_CASE("pack_levels: bad input is refused", "[packing]") {
   CHECK(refused({{8, 1, 0}, {8, 2, 0}}) == "levels[1].capacity = 8 must be above its predecessor's");
   CHECK(refused({{8, 1, 0}}, {.price_per_token = -1}) == "price_per_token = -1 must not be negative");
   CHECK(refused({{8, 1, 0}}) == "accepted");  // where it pays, but nothing is known to pay
-  CHECK(refused({{8, 1, 0}}, {.times = {{1, 0, 0}, {1, 0, 0}}}) == "2 times for 1 levels");
+  CHECK(refused({{8, 1, 0}}, {.times = {{1, 0, 0}, {1, 0, 0}}}) == "2 times for 1 level");
   CHECK(refused({{8, 1, 0}}, {.times = {{-1, 0, 0}}}) == "times[0] is negative");
   CHECK(ballast_test::refusal([] { (void)ballast::pack_levels(lengths_t{1, 0}, three); }) == "lengths[1] = 0 must be positive");
 }

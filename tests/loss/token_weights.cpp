@@ -45,7 +45,7 @@ TEST_CASE("token_weights: bad input is named, and nothing is written") {
   auto const into = [&](auto const& c, std::size_t n, std::size_t places) {
     return refusal([&] { return token_weights(std::span(weights).first(n), labels, c, std::span(out).first(places)), 0; });
   };
-  CHECK(into(cu, 1, 3) == "token_weights: there are 1 weights for 3 entries of cu_seqlens");
+  CHECK(into(cu, 1, 3) == "token_weights: there is 1 weight for 3 entries of cu_seqlens");
   CHECK(into(cu, 2, 2) == "token_weights: out has 2 elements, 3 are written");
   CHECK(into(broken, 2, 3) == "cu_seqlens[2] = 1 is below its predecessor 2");
   CHECK(out == std::vector<float>(3, -1));

@@ -35,7 +35,7 @@ TEST_CASE("region_orders: the signs of the questions lead to an order") {
   CHECK(!tree.decided());
   CHECK(pick(8, 100) == picked_order{1, false});
   CHECK(refusal([&] { return pick(9, 1); }) == "values[0] = 9 is outside the range of batch");
-  CHECK(refusal([&] { return tree.pick(std::array<std::int64_t, 1>{1}); }) == "1 values for 2 dimensions");
+  CHECK(refusal([&] { return tree.pick(std::array<std::int64_t, 1>{1}); }) == "1 value for 2 dimensions");
 }
 
 }  // namespace test_memory_region_orders

@@ -249,7 +249,7 @@ TEST_CASE("symbolic_order: graphs without operators or dimensions, and what is r
   CHECK(plan.decided());
   CHECK(plan.orders == std::vector<order>{{0}});
   CHECK(plan.pick({}) == picked_order{0, true});
-  CHECK(refusal([&] { return plan.pick(std::array<std::int64_t, 1>{1}); }) == "1 values for 0 dimensions");
+  CHECK(refusal([&] { return plan.pick(std::array<std::int64_t, 1>{1}); }) == "1 value for 0 dimensions");
   g.tensors[0].bytes = length - 1;
   CHECK(refusal([&] { return plan_regions(g, {}); }) == "dimension 1 has no range");
   CHECK(refusal([&] { return plan_regions(g, wide_ranges).pick(std::array<std::int64_t, 2>{1, 40000}); }) ==

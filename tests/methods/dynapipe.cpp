@@ -164,7 +164,7 @@ TEST_CASE("dynapipe: bad input is refused", "[methods][dynapipe]") {
   CHECK(refusal([&] { return ballast::dynapipe::schedule(std::vector<int>{0}, {.memory = 9}, time_of, memory_of); }) ==
         "lengths[0] = 0 must be positive");
   CHECK(refusal([&] { return ballast::dynapipe::schedule(lengths, std::vector<int>{1}, {.memory = 9}, time_of, memory_of); }) ==
-        "targets has 1 entries for 3 lengths");
+        "targets has 1 entry for 3 lengths");
 }
 
 }  // namespace test_methods_dynapipe

@@ -144,7 +144,7 @@ TEST_CASE("hbp: loss weights of a rank or labels that are not there", "[methods]
   auto const p = hbp::plan_training(std::vector<int>{4, 4}, levels_t{{4, 1, 0}}, {.devices = 2});
   CHECK(ballast_test::refusal([&] { (void)hbp::loss_weights_of(p, 0, 2, p.packed.lengths); }) == "rank = 2 of 2 ranks");
   CHECK(ballast_test::refusal([&] { (void)hbp::loss_weights_of(p, 0, 0, std::vector<std::int64_t>(1)); }) ==
-        "1 labels for 2 samples and pieces");
+        "1 label for 2 samples and pieces");
 }
 
 TEST_CASE("hbp: the base packer keeps packs with 128 free tokens and the last round, as the authors' code does", "[methods][published]") {

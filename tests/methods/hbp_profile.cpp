@@ -95,7 +95,7 @@ TEST_CASE("hbp: the second stage merges, keeps and drops slices", "[methods]") {
         levels_t{{1024, 1, 0}, {2048, 1, 2}});
   CHECK(ballast_test::refusal([] { (void)hbp::select_levels({}); }) == "profile is empty: no strategy fits in memory");
   CHECK(ballast_test::refusal([] { (void)hbp::select_levels(std::vector<hbp::profiled_level>{{{8, 1, 0}, 0}}); }) ==
-        "profile[0] has time 0, 1 tokens, capacity 8 and sp = 1: all must be positive");
+        "profile[0] has time 0, 1 token, capacity 8 and sp = 1: all must be positive");
 }
 
 TEST_CASE("hbp: the best setting of 32K tokens in table 18", "[methods][published]") {

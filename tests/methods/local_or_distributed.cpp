@@ -230,7 +230,7 @@ TEST_CASE("local_or_distributed: refuses bad input") {
         "lengths[1] = 0 must be positive");
   auto const negative = [](std::int64_t n) { return -n; };
   CHECK(refusal([&] { return local_or_distributed(numbers{3}, {.capacity = 8, .ranks = 2}, negative); }) ==
-        "lengths[0] = 3 on 1 ranks takes -3, outside [0, 2^62)");
+        "lengths[0] = 3 on 1 rank takes -3, outside [0, 2^62)");
   auto const huge = [](std::int64_t) { return (std::int64_t{1} << 62) - 1; };
   CHECK(refusal([&] { return local_or_distributed(numbers{3, 4}, {.capacity = 8, .ranks = 2}, huge); }) ==
         "lengths[1] = 4 brings the sum of times to 2^62 or more");

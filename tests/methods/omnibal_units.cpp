@@ -60,7 +60,7 @@ TEST_CASE("omnibal_units: padding falls to nothing as packs grow in number") {
 TEST_CASE("omnibal_units: refusals") {
   numbers const one{1};
   CHECK(refusal([&] { return omnibal::sequence_units_of(singles(1), {one, one}, 0); }) == "degree = 0 must be positive");
-  CHECK(refusal([&] { return omnibal::sequence_units_of(singles(1), {one}, 2); }) == "1 measures, but units are made for 2");
+  CHECK(refusal([&] { return omnibal::sequence_units_of(singles(1), {one}, 2); }) == "1 measure, but units are made for 2");
   CHECK(refusal([&] { return omnibal::sequence_units_of(singles(2), {one, one}, 2); }) ==
         "a pack holds 1, which is not the index of a sample");
 }

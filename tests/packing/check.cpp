@@ -131,7 +131,7 @@ TEST_CASE("check_packing: a whole result must also be true to its word") {
   CHECK(verdict(changed(good, [](auto& p) { p.count.lower_bound = 2; }), aside) ==
         "the lower bound 2 contradicts 1, the value or the limit");
   CHECK(verdict(changed(good, [](auto& p) { p.status = ballast::status::infeasible; }), aside) ==
-        "the result says that there is no plan, but has 1 packs");
+        "the result says that there is no plan, but has 1 pack");
   CHECK(verdict(changed(good, [](auto& p) { p.status = ballast::status::unknown, p.packs.clear(); }), aside) == fine);
 }
 

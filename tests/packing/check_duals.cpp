@@ -26,7 +26,7 @@ TEST_CASE("check_duals: takes a proof and refuses what is none", "[packing]") {
   CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 8, 3, 3));
   CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 8, 3));
   CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 7, 4, 2));
-  CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3}, 9, 3); }) == "1 duals for 2 lengths");
+  CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3}, 9, 3); }) == "1 dual for 2 lengths");
   CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3, -1}, 9, 3); }) == "duals[1] = -1 must not be negative");
   CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, -1, {3, 5}, 9, 3); }) == "capacity = -1 must be positive");
   ballast::measure_classes const two{.measures = 2, .values = {1, 1}, .counts = {1}};

@@ -73,7 +73,7 @@ TEST_CASE("expand and place refuse samples the plan was not made for", "[packing
   auto const plan = ballast::plan_best_fit_decreasing({{3, 5}, {2, 1}}, {.capacity = 8});
   std::vector<int> const right{3, 5, 3}, longer{3, 5, 5}, far{3, 5, 9}, more{3, 3, 3, 5};
   CHECK(refusal([&] { return ballast::expand(plan, more); }) == "4 lengths, but the plan was made for 3 samples");
-  CHECK(refusal([&] { return ballast::expand(plan, longer); }) == "lengths: 1 samples of 3 tokens, but the plan was made for 2");
+  CHECK(refusal([&] { return ballast::expand(plan, longer); }) == "lengths: 1 sample of 3 tokens, but the plan was made for 2");
   CHECK(refusal([&] { return ballast::expand(plan, far); }) == "lengths: one of 9 tokens, but the plan was made for packs of 8");
   CHECK(refusal([&] { return ballast::expand(plan, right, std::vector<std::uint32_t>{0, 1}); }) == "order has 2 entries for 3 samples");
   CHECK(refusal([&] { return ballast::expand(plan, right, std::vector<std::uint32_t>{0, 1, 1}); }) == "order[2] = 1 occurs twice");
@@ -83,7 +83,7 @@ TEST_CASE("expand and place refuse samples the plan was not made for", "[packing
   CHECK(refusal([&] { return ballast::place(plan, more); }) == "more samples of 3 tokens than the plan was made for");
   CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{5}, {1}}); }) ==
         "more samples of 5 tokens than the plan was made for");
-  CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{3}, {}}); }) == "histogram: 1 lengths but 0 counts");
+  CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{3}, {}}); }) == "histogram: 1 length but 0 counts");
   CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{5, 3}, {1, 1}}); }) ==
         "histogram.lengths[1] = 3 must be above its predecessor");
 }

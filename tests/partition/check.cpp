@@ -47,7 +47,7 @@ TEST_CASE("check_partition: what a result says of its boundaries must be true") 
   CHECK(says(plan_of({0, 3, 4}, 6, 5), {.stages = 2}) == "the value of the certificate is 6, not 5");
   CHECK(says(plan_of({0, 2, 4}, 6, 7), {.stages = 2}) == "the lower bound 7 contradicts 6, the value or the limit");
   CHECK(says(plan_of({0, 2, 4}, 6, 6), {.stages = 2}) == "bottleneck.lower_bound = 6, but some cut costs less");
-  CHECK(says(plan_of({0, 1, 4}, 6, 6), {.stages = 2, .min_layers = 3}) == "stage 0 has 1 layers, fewer than 3");
+  CHECK(says(plan_of({0, 1, 4}, 6, 6), {.stages = 2, .min_layers = 3}) == "stage 0 has 1 layer, fewer than 3");
   numbers const speed{2, 1}, transfer{0, 0, 7};
   CHECK(says(plan_of({0, 2, 4}, 6, 6), {.stages = 2, .unit_time = speed}) == fine);
   CHECK(says(plan_of({0, 2, 4}, 6, 6), {.stages = 2, .transfer = transfer}) == fine);

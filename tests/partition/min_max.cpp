@@ -154,15 +154,15 @@ TEST_CASE("min_max_partition: refusals") {
   CHECK(says(two, {}) == "stages = 0 must be in 1 ... 2^31");
   CHECK(says({3, -1}, {.stages = 1}) == "layers[1] = -1 has a cost that is negative, not a number or too large for 63 bits");
   CHECK(says({most, 1}, {.stages = 1}) == "layers[1] = 1 brings the sum of costs to 2^63 or more");
-  CHECK(says(two, {.stages = 2, .unit_time = one}) == "unit_time has 1 entries for 2 stages");
+  CHECK(says(two, {.stages = 2, .unit_time = one}) == "unit_time has 1 entry for 2 stages");
   CHECK(says(two, {.stages = 2, .unit_time = zero}) == "unit_time[0] = 0 must be positive");
   CHECK(says({1, 2}, {.stages = 2, .unit_time = large}) ==
         "unit_time[0] = 4611686018427387903 brings the cost of all layers to 2^63 or more");
   CHECK(says(two, {.stages = 2, .size = two}) == "size and capacity must be given together");
-  CHECK(says(two, {.stages = 2, .size = one, .capacity = two}) == "size has 1 entries for 2 layers");
+  CHECK(says(two, {.stages = 2, .size = one, .capacity = two}) == "size has 1 entry for 2 layers");
   CHECK(says(two, {.stages = 2, .size = negative, .capacity = two}) == "size[0] = -1 must not be negative");
   CHECK(says({1, 1, 1}, {.stages = 2, .size = numbers{most, 1, 0}, .capacity = two}) == "size[1] = 1 brings a sum to 2^63 or more");
-  CHECK(says(two, {.stages = 2, .size = two, .capacity = one}) == "capacity has 1 entries for 2 stages");
+  CHECK(says(two, {.stages = 2, .size = two, .capacity = one}) == "capacity has 1 entry for 2 stages");
   CHECK(says(two, {.stages = 2, .size = two, .capacity = negative}) == "capacity[0] = -1 must not be negative");
   CHECK(says(two, {.stages = 2, .transfer = two}) == "transfer has 2 entries for 1 inner cuts");
   CHECK(says({1, 1, 1}, {.stages = 2, .transfer = negative}) == "transfer[0] = -1 must not be negative");

@@ -264,7 +264,7 @@ TEST_CASE("list_schedule: arguments that cannot be are refused, and the result s
   auto const chains = chunkflow_chains();
   auto const says = [&](list_options const& options) { return refusal([&] { return list_schedule(chains, options, chunkflow_work); }); };
   CHECK(says({.stages = 0}) == "stages = 0 must be in 1 ... 2^32 - 1");
-  CHECK(says({.stages = 2, .capacity = {1}}) == "capacity has 1 entries, which is neither none nor one for each of 2 stages");
+  CHECK(says({.stages = 2, .capacity = {1}}) == "capacity has 1 entry, which is neither none nor one for each of 2 stages");
   CHECK(says({.stages = 2, .capacity = {1, -1}}) == "capacity[1] = -1 must not be negative");
   CHECK(says({.stages = 1, .warm_up = {-5}}) == "warm_up[0] = -5 must not be negative");
   CHECK(says({.stages = 1, .warm_up = {(std::numeric_limits<std::int64_t>::max)()}}) == "accepted");

@@ -70,7 +70,7 @@ TEST_CASE("order_of: every forward and backward once, on its stage, held counts 
 }
 
 TEST_CASE("order_of: refuses counts that cannot be") {
-  CHECK(refusal([] { return order_of(gpipe_schedule{}, 0, 1); }) == "stages = 0 with 1 chunks each: there must be 1 to 2^32 - 1 in all");
+  CHECK(refusal([] { return order_of(gpipe_schedule{}, 0, 1); }) == "stages = 0 with 1 chunk each: there must be 1 to 2^32 - 1 in all");
   CHECK(refusal([] { return order_of(zbv_schedule{}, std::uint64_t{1} << 31, 1); }) ==
         "stages = 2147483648 with 2 chunks each: there must be 1 to 2^32 - 1 in all");
   CHECK(refusal([] { return order_of(one_f_one_b_schedule{}, 1, 0); }) == "micro_batches = 0 must be in 1 ... 2^32 - 1");

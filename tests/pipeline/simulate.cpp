@@ -281,7 +281,7 @@ TEST_CASE("simulate_order: refuses an order that is none") {
   CHECK(changed([](auto& o) { o.tasks[5].virtual_stage = 0; }) ==
         "order.tasks[5] (micro-batch 0 on virtual stage 0) does not belong to stage 1");
   CHECK(changed([](auto& o) { o.stage_of[1] = 2; }) == "order.stage_of[1] = 2 must be below 2");
-  CHECK(changed([](auto& o) { o.fill = {1}; }) == "order.fill has 1 entries, which is neither none nor one for each of 2 stages");
+  CHECK(changed([](auto& o) { o.fill = {1}; }) == "order.fill has 1 entry, which is neither none nor one for each of 2 stages");
   CHECK(changed([](auto& o) { o.offsets[2] = 7; }) == "order.offsets must rise from 0 to the number of tasks");
   CHECK(changed([](auto& o) { o.offsets[1] = 9; }) == "order.offsets[1] breaks the rise from 0 to the number of tasks");
   CHECK(changed([](auto& o) { o = {}; }) == "order: there must be a stage, a virtual stage and 1 ... 2^32 - 1 micro-batches");

@@ -199,7 +199,7 @@ TEST_CASE("plan_data: under the cost of layers, the slowest ranks take what thei
   chain_cost const dear{.tokens = {.linear = 1}, .per_micro_batch = std::int64_t{1} << 62};
   data_plan_options o{.steps = {.capacity = 8}};
   CHECK(refusal([&] { return plan_data(std::vector{3}, o, dear); }) ==
-        "cost_per_micro_batch = 4611686018427387904 and cost_per_step = 0 bring the cost of 1 samples too near to 2^63; count costs in a "
+        "cost_per_micro_batch = 4611686018427387904 and cost_per_step = 0 bring the cost of 1 sample too near to 2^63; count costs in a "
         "larger unit");
   o.steps.cost_per_micro_batch = std::int64_t{1} << 62;
   CHECK(refusal([&] { return plan_data(std::vector{3}, o, dear); }) ==

@@ -121,7 +121,7 @@ TEST_CASE("plan_rest: goes on under the old cost, and plans anew where the new c
 TEST_CASE("plan_rest: throws for steps that the plan does not have, other ranks, and costs out of range") {
   data_plan_options o{.steps = {.capacity = 10, .ranks = 2}};
   auto const plan = plan_data(std::vector{3, 4, 5}, o, token_cost{});
-  CHECK(refusal([&] { return plan_rest(plan, 2, o, token_cost{}); }) == "done = 2 is out of range: the plan has 1 steps");
+  CHECK(refusal([&] { return plan_rest(plan, 2, o, token_cost{}); }) == "done = 2 is out of range: the plan has 1 step");
   CHECK(refusal([&] { return plan_rest(plan, 0, o, [](std::int64_t l) { return l - 4; }); }) ==
         "samples.tokens[0] = 3 has cost -1, outside [0, 2^63)");
   CHECK(refusal([&] { return plan_rest(plan, 0, o, [](std::int64_t) { return 0; }); }).find("has cost 0") != std::string::npos);

@@ -201,7 +201,7 @@ TEST_CASE("plan_data: samples of several measures that make no sense are refused
   auto const refused = [&](data_plan_options const& o) { return refusal([&] { return plan_data({tiles, tokens}, o, model); }); };
   data_plan_options const o{.steps = {.capacity = 1000, .ranks = 2}, .others = {4}};
   CHECK(refused(o) == "accepted");
-  CHECK(refused({.steps = o.steps}) == "others has 0 capacities for 1 measures in front of the tokens");
+  CHECK(refused({.steps = o.steps}) == "others has 0 capacities for 1 measure in front of the tokens");
   CHECK(refused({.steps = o.steps, .oversize = oversize::truncate, .others = {4}}) ==
         "oversize: a sample of several measures can be rejected or set aside");
   CHECK(refused({.steps = o.steps, .others = {2}}) != "accepted");

@@ -40,7 +40,7 @@ TEST_CASE("option_classes: what makes no sense is named") {
   CHECK(of([](option_classes& c) { c.counts[0] = 0; }) == "counts[0] = 0 must be in [1, 2^58]");
   CHECK(of([](option_classes& c) { c.counts[0] = std::uint64_t{1} << 57; }) == "class 0 brings the sum of memory above 2^58");
   CHECK(of([](option_classes& c) { c.add({}); }) == "class 1 has no options");
-  CHECK(of([](option_classes& c) { c.counts.clear(); }) == "option_classes: 2 offsets do not cut 1 options into 0 classes");
+  CHECK(of([](option_classes& c) { c.counts.clear(); }) == "option_classes: 2 offsets do not cut 1 option into 0 classes");
 }
 
 }  // namespace test_recompute_memory_option

@@ -71,7 +71,7 @@ TEST_CASE("make_shards: refuses placements that name nothing") {
   CHECK(refusal([&] { return make_shards(lengths, list, 2); }) == "rank 7 is not in pass 0");
   CHECK(refusal([&] { return make_shards(lengths, list, 1); }) == "ranks.members[1] = 1 must be below ranks = 1");
   list.placements = {{.sample = 0}};
-  CHECK(refusal([&] { return make_shards(std::vector{1}, list, 2); }) == "pass 0 shares 1 tokens among 2 ranks");
+  CHECK(refusal([&] { return make_shards(std::vector{1}, list, 2); }) == "pass 0 shares 1 token among 2 ranks");
   CHECK(refusal([&] { return make_shards(std::vector{0}, list, 2); }) == "lengths[0] = 0 must be positive");
 }
 

@@ -328,7 +328,7 @@ TEST_CASE("plan_shards: refuses what it cannot plan, in a sentence") {
   CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 9, .ranks = 2}, half); }) ==
         "lengths[1] = 7 brings the sum of times to 2^62 or more");
   CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 9, .ranks = 2}, huge); }) ==
-        "lengths[1] = 7 on 1 ranks takes 9223372036854775807, outside [0, 2^62)");
+        "lengths[1] = 7 on 1 rank takes 9223372036854775807, outside [0, 2^62)");
 }
 
 }  // namespace test_sharding_plan_shards

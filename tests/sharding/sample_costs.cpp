@@ -200,7 +200,7 @@ TEST_CASE("sample costs: a sample without an entry, or with a cost that is too l
   auto const said = [&](sample_degree_cost const& cost) { return ballast_test::refusal([&] { return plan_shards(lengths, o, cost); }); };
   CHECK(said({{}, two, {}}) == "sample 2 has no entry among 2 of its cost");
   CHECK(said({{}, {}, two}) == "sample 2 has no entry among 2 of its cost");
-  CHECK(said({{}, large, {}}) == "lengths[1] = 200 on 1 ranks has a time that is negative or too large for 63 bits");
+  CHECK(said({{}, large, {}}) == "lengths[1] = 200 on 1 rank has a time that is negative or too large for 63 bits");
   CHECK(said({{.linear = 1000}, {}, {}}) == "accepted");
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("shard layout: refuses what does not exist or does not fit") {
   CHECK(refusal([&] { return ballast::shard_cu_seqlens(plan, 0, 9); }).starts_with("pass = 9 must be below "));
   CHECK(refusal([&] {
           return ballast::shard_token_indices(plan, 0, 0, one).size() + ballast::shard_token_indices(plan, 1, 0, one).size();
-        }) == "starts has 1 entries, none for sample 1");
+        }) == "starts has 1 entry, none for sample 1");
   CHECK(refusal([&] {
           return ballast::shard_token_indices<std::int32_t>(plan, 0, 0, far).size() +
                  ballast::shard_token_indices<std::int32_t>(plan, 1, 0, far).size();

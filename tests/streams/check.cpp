@@ -51,15 +51,15 @@ TEST_CASE("stream_checker: every rule, once broken, is named with its place") {
   CHECK(verdict_of(second()) == "valid");
   CHECK(verdict_after([](auto& s) { s.micro_batches.offsets.push_back(2); }) == "there are 3 micro-batches, not 2");
   CHECK(verdict_after([](auto& s) { s.micro_batches.offsets = {0, 3, 2}; }) == "offsets[1] = 3: offsets must rise from 0 to 2");
-  CHECK(verdict_after([](auto& s) { s.lengths.pop_back(); }) == "lengths, delays or workloads has 1 entries, not 2");
+  CHECK(verdict_after([](auto& s) { s.lengths.pop_back(); }) == "lengths, delays or workloads has 1 entry, not 2");
   CHECK(verdict_after([](auto& s) { s.delays.push_back(0); }) == "lengths, delays or workloads has 3 entries, not 2");
-  CHECK(verdict_after([](auto& s) { s.workloads.pop_back(); }) == "lengths, delays or workloads has 1 entries, not 2");
+  CHECK(verdict_after([](auto& s) { s.workloads.pop_back(); }) == "lengths, delays or workloads has 1 entry, not 2");
   CHECK(verdict_after([](auto& s) { s.micro_batches.members[1] = 0; }) ==
         "members[1]: sample 0 of the 5 that have arrived is unknown or has left");
   CHECK(verdict_after([](auto& s) { s.micro_batches.members[1] = 5; }) ==
         "members[1]: sample 5 of the 5 that have arrived is unknown or has left");
   CHECK(verdict_after([](auto& s) { s.lengths[1] = 4; }) == "lengths[1] = 4, but the sample has 3");
-  CHECK(verdict_after([](auto& s) { s.delays[0] = 0; }) == "delays[0] = 0, but the sample waited 1 steps");
+  CHECK(verdict_after([](auto& s) { s.delays[0] = 0; }) == "delays[0] = 0, but the sample waited 1 step");
   CHECK(verdict_after([](auto& s) { s.workloads[1] = 4; }) == "workloads[1] = 4, but the costs add up to 3");
   CHECK(verdict_after([](auto& s) {
           s.micro_batches.members = {1, 4};
@@ -67,7 +67,7 @@ TEST_CASE("stream_checker: every rule, once broken, is named with its place") {
           s.lengths = {6, 4};
           s.workloads = {10, 0};
         }) == "micro-batch 0 holds 10, more than the capacity 9");
-  CHECK(verdict_after([](auto& s) { s.late.clear(); }) == "sample 2 waits for 1 steps, at a deadline of 1, and is not late");
+  CHECK(verdict_after([](auto& s) { s.late.clear(); }) == "sample 2 waits for 1 step, at a deadline of 1, and is not late");
   CHECK(verdict_after([](auto& s) { s.late = {2, 4}; }) == "late[1] has left, did not arrive, or waits for 0 steps of 1");
   CHECK(verdict_after([](auto& s) { s.late = {2, 3}; }) == "late[1] has left, did not arrive, or waits for 0 steps of 1");
 }

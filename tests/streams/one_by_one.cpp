@@ -70,7 +70,7 @@ TEST_CASE("one_by_one: samples of several measures count by the last, and misuse
   rows.push(numbers{0, 1});
   REQUIRE(rows.ready());
   CHECK(rows.pop().lengths == numbers{9, 4, 0, 1});
-  CHECK(refusal([&] { return rows.push(3), 0; }) == "a sample of 1 measures instead of 2");
+  CHECK(refusal([&] { return rows.push(3), 0; }) == "a sample of 1 measure instead of 2");
   CHECK(refusal([&] { return rows.push(numbers{-1, 3}), 0; }) == "row[0] = -1 must not be negative");
   CHECK(refusal([&] { return rows.pop(); }) == "no block is complete: ask ready()");
 

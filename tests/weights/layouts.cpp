@@ -57,10 +57,10 @@ TEST_CASE("use_of: columns then rows need one sum in each direction; what is not
   CHECK_FALSE(use_of(weight_kind::experts, weight_layout::experts, replicated).legal);
   CHECK(use_of(weight_kind::experts, weight_layout::experts, batch) == layout_use{true, batch, batch, batch});
   std::string names;
-  for (auto const l : {replicated, sequence, batch, hidden, partial}) names += std::string(name_of(l)) + " ";
+  for (auto const l : {replicated, sequence, batch, hidden, partial}) names += std::string(to_string(l)) + " ";
   for (auto const l :
        {weight_layout::replicated, weight_layout::columns, weight_layout::rows, weight_layout::vocabulary, weight_layout::experts})
-    names += std::string(name_of(l)) + " ";
+    names += std::string(to_string(l)) + " ";
   CHECK(names == "replicated sequence batch hidden partial replicated columns rows vocabulary experts ");
 }
 

@@ -138,7 +138,7 @@ std::string words(layout_plan const& plan, layout_chain const& chain) {
   auto const& l = plan.layouts.at(0);
   for (std::size_t v = 0; v < l.operators.size(); ++v)
     for (std::size_t i = 0; i < l.operators[v].weights.size(); ++i)
-      out += chain.blocks[l.block][v].weights[i].name + " " + std::string(name_of(l.operators[v].weights[i].layout)) + ", ";
+      out += chain.blocks[l.block][v].weights[i].name + " " + std::string(to_string(l.operators[v].weights[i].layout)) + ", ";
   return out;
 }
 

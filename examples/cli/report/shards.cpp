@@ -22,7 +22,7 @@ void append_list(std::string& out, std::size_t count, Write const& write) {
 
 std::string line_of(ballast::shards<> const& plan, std::span<ballast::attention_plan<> const> attention,
                     std::span<std::uint64_t const> samples, std::uint64_t batch) {
-  auto out = "{\"batch\":" + std::to_string(batch) + ",\"execution\":\"" + to_string(plan.execution) +
+  auto out = "{\"batch\":" + std::to_string(batch) + ",\"execution\":\"" + std::string(to_string(plan.execution)) +
              "\",\"milliseconds\":" + std::to_string(static_cast<double>(plan.time.value) * 1e-6) +
              ",\"lower_bound\":" + std::to_string(static_cast<double>(plan.time.lower_bound) * 1e-6) + ",\"groups\":";
   append_list(out, plan.rank_groups.size(), [&](std::size_t g) {

@@ -46,9 +46,9 @@ void for_each_weight(sharded_model const& made, ballast::block_layouts const& la
   for (std::size_t v = 0; v < block.size(); ++v) {
     auto const& at = layouts.operators[v];
     out.push_back({{"operator", plain_name(block[v].name)}});
-    if (block[v].opens) out.back()["residual"] = name_of(at.residual);
-    if (block[v].rule != ballast::layout_rule::weights) out.back()["reads"] = name_of(at.reads);
-    out.back()["makes"] = name_of(at.makes);
+    if (block[v].opens) out.back()["residual"] = to_string(at.residual);
+    if (block[v].rule != ballast::layout_rule::weights) out.back()["reads"] = to_string(at.reads);
+    out.back()["makes"] = to_string(at.makes);
   }
   return out;
 }
@@ -59,7 +59,7 @@ void for_each_weight(sharded_model const& made, ballast::block_layouts const& la
   auto const& block = made.chain.blocks[layouts.block];
   for (auto const& e : ballast::exchanges_of(block, layouts, made.on))
     out.push_back({{"operator", e.at < block.size() ? plain_name(block[e.at].name) : "exit"},
-                   {"pass", name_of(e.pass)},
+                   {"pass", to_string(e.pass)},
                    {"collective", names[static_cast<std::size_t>(e.how)]},
                    {"bytes", e.bytes},
                    {"ranks", e.ranks}});
@@ -101,11 +101,11 @@ std::string in_words(weight_plans const& plans) {
   auto const uses = uses_of_layouts(made);
   for (std::size_t l = 0; l < uses.size(); ++l) {
     auto const& layouts = made.plan.layouts[l];
-    out +=
-        "\n" + counted(uses[l], "block") + ", " + std::string(name_of(layouts.entry)) + " to " + std::string(name_of(layouts.exit)) + "\n";
+    out += "\n" + counted(uses[l], "block") + ", " + std::string(to_string(layouts.entry)) + " to " + std::string(to_string(layouts.exit)) +
+           "\n";
     for_each_weight(made, layouts, [&](ballast::layout_operator const&, ballast::layout_weight const& w, ballast::weight_place const& at) {
-      out += formatted("  %-10s %-11s reads %-11s %-12s %s\n", w.name.c_str(), std::string(name_of(at.layout)).c_str(),
-                       std::string(name_of(at.reads)).c_str(), std::string(ballast::tap::dtensor_word(w.kind, at.layout)).c_str(),
+      out += formatted("  %-10s %-11s reads %-11s %-12s %s\n", w.name.c_str(), std::string(to_string(at.layout)).c_str(),
+                       std::string(to_string(at.reads)).c_str(), std::string(ballast::tap::dtensor_word(w.kind, at.layout)).c_str(),
                        std::string(ballast::tap::megatron_word(w.kind, at.layout)).c_str());
     });
   }
@@ -121,13 +121,13 @@ nlohmann::ordered_json to_json(weight_plans const& plans) {
     for_each_weight(made, l, [&](ballast::layout_operator const& o, ballast::layout_weight const& w, ballast::weight_place const& at) {
       weights.push_back({{"operator", plain_name(o.name)},
                          {"weight", w.name},
-                         {"layout", name_of(at.layout)},
-                         {"reads", name_of(at.reads)},
+                         {"layout", to_string(at.layout)},
+                         {"reads", to_string(at.reads)},
                          {"dtensor", ballast::tap::dtensor_word(w.kind, at.layout)},
                          {"megatron", ballast::tap::megatron_word(w.kind, at.layout)}});
     });
-    layouts.push_back({{"reads", name_of(l.entry)},
-                       {"makes", name_of(l.exit)},
+    layouts.push_back({{"reads", to_string(l.entry)},
+                       {"makes", to_string(l.exit)},
                        {"step_ps", l.time},
                        {"bytes", l.bytes},
                        {"weights", weights},

@@ -248,7 +248,7 @@ template <index_type Index, length_range R, phase_cost_model Costs, cost_model S
       seen[i] = true;
       dealer.put(i, b / weighed.bins.each, b);
     }
-  require(sets.members.size() == n, [&] { return sentence(n - sets.members.size(), " items are in no bin"); });
+  require(sets.members.size() == n, [&] { return sentence("in no bin: ", n - sets.members.size(), " items"); });
   require(weighed.bins.sizes.empty() || dealer.fits(), [&] { return sentence("a bin exceeds capacity = ", options.capacity); });
   return detail::refined(dealer, weighed, options);
 }

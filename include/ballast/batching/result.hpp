@@ -11,6 +11,7 @@
 #include <iterator>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 /// @file
@@ -103,8 +104,8 @@ enum class step_method : std::uint8_t {
 };
 
 /// @brief The name of a method. @param method any enumerator @return a word, such as "gathered"
-[[nodiscard]] constexpr char const* to_string(step_method method) noexcept {
-  constexpr char const* names[] = {"other", "random", "gathered", "shared", "rows", "pipeline", "windows"};
+[[nodiscard]] constexpr std::string_view to_string(step_method method) noexcept {
+  constexpr std::string_view names[] = {"other", "random", "gathered", "shared", "rows", "pipeline", "windows"};
   return names[static_cast<std::size_t>(method)];
 }
 

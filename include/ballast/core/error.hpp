@@ -3,6 +3,7 @@
 #include <ballast/core/concepts.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -36,6 +37,25 @@ constexpr void require(bool ok, Message&& message) {
 
 namespace detail {
 
+/// Appends a text to a sentence. Behind the number 1, a first word that counts things takes the singular: "1 sample", not "1 samples".
+inline void append_words(std::string& sentence, std::string_view text) {
+  constexpr std::string_view things =
+      " bins blocks bytes chunks costs counts devices dimensions duals entries experts groups items labels layers lengths levels "
+      "measures micro-batches members numbers operators options packs passes pieces ranks rows samples stages steps times tokens units "
+      "values weights ";
+  if (text.starts_with(' ') && (sentence == "1" || sentence.ends_with(" 1"))) {
+    auto const word = text.substr(0, text.find_first_not_of("-abcdefghijklmnopqrstuvwxyz", 1));
+    auto const is_product = word == " times" && !text.starts_with(" times for ");
+    if (!is_product && word.size() > 1 && things.find(std::string(word) + ' ') != things.npos) {
+      auto const dropped = std::size_t{word.ends_with("ies") ? 3U : word.ends_with("ches") || word.ends_with("sses") ? 2U : 1U};
+      if (sentence.ends_with("there are 1")) sentence.replace(sentence.size() - 5, 3, "is");
+      (sentence += word.substr(0, word.size() - dropped)) += dropped == 3 ? "y" : "";
+      text.remove_prefix(word.size());
+    }
+  }
+  sentence += text;
+}
+
 /// A text or an integer, as a part of a sentence.
 class sentence_part {
  public:
@@ -48,7 +68,7 @@ class sentence_part {
   void append_to(std::string& sentence) const {
     if (sign_ == 2) sentence += '-';
     if (sign_ == 0)
-      sentence += text_;
+      append_words(sentence, text_);
     else
       sentence += std::to_string(number_);
   }
@@ -66,7 +86,7 @@ class sentence_part {
 
 }  // namespace detail
 
-/// @brief Joins texts and integers to the sentence of an error. Cheaper to compile than a sum of strings.
+/// @brief Joins texts and integers to the sentence of an error. Cheaper to compile than a sum of strings. Writes "1 sample", "2 samples".
 /// @tparam Parts  strings, views of them, and integers
 /// @param parts  the parts, in order
 /// @return for example "capacity = 0 must be positive"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -68,7 +69,7 @@ template <class Name>
   std::string out;
   for (auto rest = v.fault.sentence; !rest.empty();) {
     auto const open = (std::min)(rest.find('{'), rest.size()), close = (std::min)(rest.find('}', open), rest.size() - 1);
-    out += rest.substr(0, open);
+    append_words(out, rest.substr(0, open));
     if (open != rest.size()) {
       auto const key = rest.substr(open + 1, 1);
       auto const number = key == "f" ? v.found : key == "e" ? v.expected : static_cast<std::int64_t>(v.index);

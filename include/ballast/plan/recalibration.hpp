@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -92,8 +93,8 @@ enum class cost_basis : std::uint8_t {
 };
 
 /// @brief The name of a basis. @param basis any enumerator @return a word, such as "scaled"
-[[nodiscard]] constexpr char const* to_string(cost_basis basis) noexcept {
-  constexpr char const* names[] = {"scaled", "overheads", "terms"};
+[[nodiscard]] constexpr std::string_view to_string(cost_basis basis) noexcept {
+  constexpr std::string_view names[] = {"scaled", "overheads", "terms"};
   return names[static_cast<std::size_t>(basis)];
 }
 

@@ -92,10 +92,11 @@ struct run_state {
     auto const fits = words.size() >= 5 && (words.size() - 5) % part_words == 0 && words[3] == (words.size() - 5) / part_words;
     require(fits && words[3] > 0, [&] {
       return sentence("a state of ", words.size(), " integers is not one of a training run: it has 5, and ", part_words,
-                      " for each of its parts");
+                      " for each of its parts; give all that the run wrote, or an older state");
     });
     auto const kept = words.first(words.size() - 1);
-    require(digest(kept) == words.back(), [] { return "the state is damaged: its last integer is no digest of the others"; });
+    require(digest(kept) == words.back(),
+            [] { return "the state is damaged: its last integer is no digest of the others; give an older state"; });
     run_state out{words[0], words[1], words[2], {}};
     out.parts.reserve(kept.size() / part_words);
     for (auto w = kept.subspan(4); !w.empty(); w = w.subspan(part_words)) {

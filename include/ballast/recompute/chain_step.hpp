@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 /// @file
@@ -33,6 +34,12 @@ enum class chain_action : std::uint8_t {
   backward,  ///< runs the backward of a block: frees what `save` kept and the gradient, makes the gradient of the block's input
   drop,      ///< frees the output of a block
 };
+
+/// @brief The name of an action. @param action any enumerator @return a word, such as "save"
+[[nodiscard]] constexpr std::string_view to_string(chain_action action) noexcept {
+  constexpr std::string_view names[] = {"forward", "save", "backward", "drop"};
+  return names[static_cast<std::size_t>(action)];
+}
 
 /// @brief One step of a schedule.
 struct chain_step {

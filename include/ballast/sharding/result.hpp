@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 /// @file
@@ -28,8 +29,8 @@ enum class execution : std::uint8_t {
 };
 
 /// @brief The name of a policy. @param policy any enumerator @return a word, such as "lockstep"
-[[nodiscard]] constexpr char const* to_string(execution policy) noexcept {
-  constexpr char const* names[] = {"independent", "lockstep", "mixed"};
+[[nodiscard]] constexpr std::string_view to_string(execution policy) noexcept {
+  constexpr std::string_view names[] = {"independent", "lockstep", "mixed"};
   return names[static_cast<std::size_t>(policy)];
 }
 

@@ -139,7 +139,7 @@ enum class exchange_pass : std::uint8_t {
 };
 
 /// @brief The name of a part of a step. @param p a part @return "forward", "backward" or "gradients"
-[[nodiscard]] constexpr std::string_view name_of(exchange_pass p) noexcept {
+[[nodiscard]] constexpr std::string_view to_string(exchange_pass p) noexcept {
   return p == exchange_pass::forward ? "forward" : p == exchange_pass::backward ? "backward" : "gradients";
 }
 

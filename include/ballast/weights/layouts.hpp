@@ -31,12 +31,12 @@ enum class weight_layout : std::uint8_t {
 };
 
 /// @brief The name of a layout. @param l a layout @return "replicated", "sequence", "batch", "hidden" or "partial"
-[[nodiscard]] constexpr std::string_view name_of(activation_layout l) noexcept {
+[[nodiscard]] constexpr std::string_view to_string(activation_layout l) noexcept {
   using enum activation_layout;
   return l == replicated ? "replicated" : l == sequence ? "sequence" : l == batch ? "batch" : l == hidden ? "hidden" : "partial";
 }
 /// @brief The name of a layout. @param l a layout @return "replicated", "columns", "rows", "vocabulary" or "experts"
-[[nodiscard]] constexpr std::string_view name_of(weight_layout l) noexcept {
+[[nodiscard]] constexpr std::string_view to_string(weight_layout l) noexcept {
   using enum weight_layout;
   return l == replicated ? "replicated" : l == columns ? "columns" : l == rows ? "rows" : l == vocabulary ? "vocabulary" : "experts";
 }

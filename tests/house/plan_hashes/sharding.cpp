@@ -17,7 +17,8 @@ void shards_by_all(std::string const& name, numbers const& lengths, sharding_opt
   for (auto const policy : {execution::independent, execution::mixed}) {
     o.execution = policy;
     for (auto const deep : {false, true})
-      show("plan_shards", name + ',' + to_string(policy) + (deep ? ",deep" : ""), plan_shards(lengths, o, shared_cost, {.deep = deep}));
+      show("plan_shards", name + ',' + std::string(to_string(policy)) + (deep ? ",deep" : ""),
+           plan_shards(lengths, o, shared_cost, {.deep = deep}));
   }
   show("homogeneous_shards", name, homogeneous_shards(lengths, o, shared_cost));
   show("shard_bounds", name, shard_bounds(lengths, o, shared_cost));

@@ -115,7 +115,7 @@ TEST_CASE("plan_bin_completion: refuses what are no classes", "[packing][error]"
   CHECK(says({2, {1, 5, 1, 5}, {1, 1}}) == "classes.values[1] must be above its predecessor");
   CHECK(says({2, {1, 5}, {0}}) == "classes.counts[0] = 0 is 0 or too large");
   CHECK(says({2, {1, 5}, {std::uint64_t{1} << 62}}) == "classes.counts[0] = 4611686018427387904 brings a sum to 2^63 or more");
-  CHECK(says({1, {1, 5}, {1, 1}}) == "classes: 2 of 1 measures do not go with 2 values and 2 capacities");
+  CHECK(says({1, {1, 5}, {1, 1}}) == "classes: 2 of 1 measure do not go with 2 values and 2 capacities");
 }
 
 TEST_CASE("bin_completion: the golden plan") {

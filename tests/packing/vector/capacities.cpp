@@ -145,7 +145,7 @@ TEST_CASE("choose_capacities: bad arguments are named") {
   CHECK(refused({.samples_per_pack_least = 6}) == "samples_per_pack_least = 6.000000 must not exceed samples_per_pack_most = 5.000000");
   CHECK(refused({.sampling = {.rounds = 0}}) == "rounds = 0 must be positive");
   CHECK(refused({.sampling = {.filter = {9, 4000}}}) == "filter must be empty: spare sets it");
-  CHECK(ballast_test::refusal([&] { return ballast::choose_capacities({data.tiles}); }) == "1 measures, but capacities are chosen for 2");
+  CHECK(ballast_test::refusal([&] { return ballast::choose_capacities({data.tiles}); }) == "1 measure, but capacities are chosen for 2");
   pairs const none;
   CHECK(ballast_test::refusal([&] { return ballast::choose_capacities(none.view()); }) == "samples are needed to choose capacities");
 }

@@ -91,7 +91,7 @@ TEST_CASE("check_packing of several measures: a whole result must also be true t
     return describe(check_packing(p, samples, o));
   };
   CHECK(says_of([](auto&) {}) == fine);
-  std::string const list = " is wrong: the list must name, ascending, the 1 samples that the policy leaves out";
+  std::string const list = " is wrong: the list must name, ascending, the 1 sample that the policy leaves out";
   CHECK(says_of([](auto& p) { p.set_aside = {}; }) == "set_aside[0]" + list);
   CHECK(says_of([](auto& p) { p.set_aside = {1}; }) == "set_aside[0]" + list);
   CHECK(says_of([](auto& p) { p.set_aside = {0, 1}; }) == "set_aside[1]" + list);

@@ -108,7 +108,7 @@ TEST_CASE("packers of several measures: nothing to pack", "[packing]") {
 
 TEST_CASE("packers of several measures: refuse bad options", "[packing][error]") {
   auto const says = [](vector_packing_options const& o) { return refusal([&] { return vector_best_fit(samples, o); }); };
-  CHECK(says({.capacity = {9}}) == "capacity has 1 entries for 2 measures");
+  CHECK(says({.capacity = {9}}) == "capacity has 1 entry for 2 measures");
   CHECK(says({.capacity = {9, 0}}) == "capacity[1] = 0 must be positive");
   CHECK(says({.capacity = {9, 4096}, .pack_count_multiple = 0}) == "pack_count_multiple = 0 must be in 1 ... 2^62");
   CHECK(says({.capacity = {9, 4096}, .oversize = oversize::split}) ==

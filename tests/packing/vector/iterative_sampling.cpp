@@ -311,7 +311,7 @@ TEST_CASE("iterative_sampling: bad options are named") {
     return ballast_test::refusal([&] { return ballast::iterative_sampling(view(data), {.capacity = {9, 4096}}, s); });
   };
   CHECK(refused({.rounds = 0}) == "rounds = 0 must be positive");
-  CHECK(refused({.filter = {9}}) == "filter has 1 entries for 2 measures");
+  CHECK(refused({.filter = {9}}) == "filter has 1 entry for 2 measures");
   CHECK(refused({.filter = {9, 0}}) == "filter[1] = 0 must be positive");
   CHECK(ballast_test::refusal([&] { return ballast::iterative_sampling(view(data), {.capacity = {0, 4096}}); }) ==
         "capacity[0] = 0 must be positive");

@@ -38,7 +38,7 @@ TEST_CASE("sample_measures and classify: what cannot be packed throws", "[packin
   CHECK(refusal([&] { return classify(sample_measures{most}); }) == "measures[0][1] = 9223372036854775807 brings a sum to 2^63 or more");
   CHECK(refusal([&] { return classify(sample_measures{zero, two}); }) == "accepted");
   CHECK(refusal([&] { ballast::require_valid(sample_measures{zero, zero}); }) == "every measure of sample 0 is 0");
-  CHECK(refusal([&] { ballast::require_valid(sample_measures{two}, {.capacity = {}}); }) == "capacity has 0 entries for 1 measures");
+  CHECK(refusal([&] { ballast::require_valid(sample_measures{two}, {.capacity = {}}); }) == "capacity has 0 entries for 1 measure");
 }
 
 }  // namespace test_packing_vector_measures

@@ -317,7 +317,7 @@ TEST_CASE("check_duals: several measures: takes a proof and refuses what is none
   auto const refusal = [&](values const& duals) {
     return ballast_test::refusal([&] { return check_duals(classes, capacity, duals, 6, 3); });
   };
-  CHECK(refusal({3}) == "1 duals for 2 classes");
+  CHECK(refusal({3}) == "1 dual for 2 classes");
   CHECK(refusal({3, -1}) == "duals[1] = -1 must not be negative");
   CHECK(ballast_test::refusal([&] { return check_duals(classes, std::vector<std::int64_t>{1 << 15, 1 << 15}, values{3, 2}, 6, 3); }) ==
         "capacity[0] = 32768 makes a table of more than 2^28 entries");

@@ -227,7 +227,7 @@ TEST_CASE("evict: what makes no sense is refused") {
   splitmix64 draw(1);
   auto const g = random_graph(draw, 6);
   auto const plan = plan_evictions(g, tokens, program_order(g));
-  CHECK(refusal([&] { return evict(plan, {}, {}); }) == "0 values for 1 dimensions");
+  CHECK(refusal([&] { return evict(plan, {}, {}); }) == "0 values for 1 dimension");
   CHECK(refusal([&] { return evict(plan, std::array<std::int64_t, 1>{0}, {}); }) == "values[0] = 0 is outside the range of tokens");
   CHECK(refusal([&] { return evict(plan, std::array<std::int64_t, 1>{1}, {.limit = -1}); }) == "limit = -1 must not be negative");
   CHECK(refusal([&] { return evict(plan, std::array<std::int64_t, 1>{1}, {.time_per_megabyte = -1}); }) ==

@@ -76,9 +76,8 @@ template <class = when_called>
     if (plan.status == status::unknown) return {"No partition into chunks was found that fits; more memory, or fewer chunks, may help."};
     if (plan.shortage.needed == 0) return {"There are too few layers for the stages, or they do not fit in memory with any recomputation."};
     auto const& [stage, needed, budget] = plan.shortage;
-    return {sentence("No partition into stages fits in ", budget, budget == 1 ? " byte" : " bytes",
-                     " per device: in the one that needs least, stage ", stage, " needs ", needed, ", which is ", needed - budget,
-                     " more.")};
+    return {sentence("No partition into stages fits in ", budget, " bytes per device: in the one that needs least, stage ", stage,
+                     " needs ", needed, ", which is ", needed - budget, " more.")};
   }
   auto const& of = plan.shares;
   if (of.total() == 0) return {};
@@ -110,10 +109,9 @@ template <class = when_called>
     auto const the = std::string("The ") + name + " plan ";
     if (other->status != status::feasible) {
       auto const& lack = other->shortage;
-      out.push_back(lack.needed == 0
-                        ? the + "does not fit in memory."
-                        : sentence(the, "does not fit in memory: with all that can be recomputed, stage ", lack.stage, " needs ",
-                                   lack.needed - lack.budget, lack.needed - lack.budget == 1 ? " byte more." : " bytes more."));
+      out.push_back(lack.needed == 0 ? the + "does not fit in memory."
+                                     : sentence(the, "does not fit in memory: with all that can be recomputed, stage ", lack.stage,
+                                                " needs ", lack.needed - lack.budget, " bytes more."));
     } else if (other->time.value < of.planned.time.value) {
       auto const planned = static_cast<double>(of.planned.time.value), saved = planned - static_cast<double>(other->time.value);
       out.push_back(the + "takes " + detail::two_decimals(100 * saved / planned) + " % less time than this plan, by simulation.");
