@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace ballast_cli;
@@ -44,18 +46,33 @@ void refuse_empty_values(CLI::App& app) {
     return bad_input("ballast has no command " + printable(first) + (hint.empty() ? "; ballast --help lists what there is" : hint));
   }
   words.clear();
+  std::set<std::string> given;
   for (auto const* const known : command->get_options()) words.push_back(known->get_name());
   auto const called = command == &app ? std::string() : " " + command->get_name();
   for (int i = 1; i < argc; ++i) {
     std::string const word = argv[i];
     auto const name = word.substr(0, word.find('='));
-    if (!name.starts_with("--") || name.size() == 2 || command->get_option_no_throw(name) != nullptr) continue;
+    if (!name.starts_with("--") || name.size() == 2) continue;
+    if (auto const* const known = command->get_option_no_throw(name); known != nullptr) {
+      auto const again = !given.insert(name).second && known->get_items_expected_max() == 1;  // a flag has 0
+      if (again) return bad_input(name + " is given twice; once is enough");
+      continue;
+    }
     auto const hint = did_you_mean(name, words);
     return bad_input("ballast" + called + " has no option " + printable(name) +
                      (hint.empty() ? "; ballast" + called + " --help lists what there is" : hint));
   }
   if (command == &app && argc < 2) return bad_input("a command is required; ballast --help lists them");
-  return bad_input(fault.what());
+  auto const said = std::string_view(fault.what());
+  constexpr std::string_view lacks = ": 1 required ", missing = " missing";
+  if (auto const at = said.find(lacks); at != said.npos && said.ends_with(missing)) {
+    auto const value = said.substr(at + lacks.size(), said.size() - at - lacks.size() - missing.size());
+    return bad_input(std::string(said.substr(0, at)) + " needs a value: " + std::string(value));
+  }
+  if (fault.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))
+    return bad_input("ballast" + called + " does not know what to do with " + printable(said.substr(said.rfind(": ") + 2)) + "; ballast" +
+                     called + " --help lists what there is");
+  return bad_input(std::string(said));
 }
 
 int run(int argc, char** argv) {

@@ -2,12 +2,13 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
-// The right word nearest to a mistyped one, for sentences that teach.
+// The words of a table, however they are written, and the one nearest to a mistyped one, for sentences that teach.
 
 namespace ballast_cli {
 
@@ -15,6 +16,13 @@ namespace ballast_cli {
 [[nodiscard]] inline std::string lower_case(std::string_view text) {
   std::string out(text);
   for (auto& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+/// The text as words of tables are written: in small letters, with - for _.
+[[nodiscard]] inline std::string plain_word(std::string_view text) {
+  auto out = lower_case(text);
+  std::replace(out.begin(), out.end(), '_', '-');
   return out;
 }
 
@@ -59,6 +67,34 @@ template <class Words>
 [[nodiscard]] std::string did_you_mean(std::string_view text, Words const& words) {
   auto const word = nearest(text, words);
   return word.empty() ? "" : "; did you mean " + word + "?";
+}
+
+/// The word of an entry of a table, which the library's tables call a name.
+[[nodiscard]] constexpr std::string_view entry_word(auto const& entry) {
+  if constexpr (requires { entry.word; })
+    return entry.word;
+  else
+    return entry.name;
+}
+
+/// The entry of a table with this word, in letters of any case, with - or _; null if there is none.
+template <class Table>
+[[nodiscard]] auto const* find_word(std::string_view text, Table const& table) {
+  auto const at =
+      std::find_if(std::begin(table), std::end(table), [&](auto const& e) { return plain_word(entry_word(e)) == plain_word(text); });
+  return at == std::end(table) ? nullptr : &*at;
+}
+
+/// What a word is expected to be: "a100, h100; did you mean h100?".
+template <class Table>
+[[nodiscard]] std::string one_of(std::string_view text, Table const& table) {
+  std::vector<std::string_view> words;
+  std::string out;
+  for (auto const& entry : table) {
+    words.push_back(entry_word(entry));
+    out += (out.empty() ? "" : ", ") + std::string(words.back());
+  }
+  return out + did_you_mean(text, words);
 }
 
 }  // namespace ballast_cli

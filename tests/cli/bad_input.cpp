@@ -48,7 +48,7 @@ TEST_CASE("a text that holds no lengths is refused, naming file and line", "[cli
        "f:1: \\x7fELF" + not_a_length},
       {"5 6\n7 8\n", "f: has 2 columns; say which one holds the lengths, as in --columns 1"},
       {"id,length\n5,6\n", "f: has 2 columns (id, length); say which"},
-      {"5,6\n7\n", "f:2: 1 columns where the lines before have 2", "--columns 1"},
+      {"5,6\n7\n", "f:2: 1 column where the lines before have 2", "--columns 1"},
       {"5,6\n7,\n", "f:2: an empty field" + not_a_length, "--columns 2"},
       {"id,n\n\"a\nb\",5\nc,-6\n", "f:4: -6" + not_a_length, "--columns n"},
       {"5,6\n\"7\n", "f:2: a quote is opened and never closed", "--columns 1"},

@@ -156,7 +156,7 @@ TEST_CASE("calibrate: steps that cannot be used get one sentence with file and l
        "micro_batches; did you mean tokens?"},
       {"setting,ms,ms\n", "t.csv:1: the column ms occurs a second time"},
       {"setting,ms\n", "t.csv: there are no measured steps in it"},
-      {"setting,ms\nrun.sh\n", "t.csv:2: 1 columns where the header has 2"},
+      {"setting,ms\nrun.sh\n", "t.csv:2: 1 column where the header has 2"},
       {"setting,ms\nrun.sh,0\n", "t.csv:2: 0 is not a time: times are milliseconds above 0"},
       {"setting,ms\n,5\n", "t.csv:2: the setting is missing"},
       {"setting,ms\nnone.sh,5\n", "t.csv:2: none.sh: cannot be read: "},

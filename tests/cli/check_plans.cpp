@@ -536,7 +536,7 @@ TEST_CASE("check of stages and selections: every kind of spoilt file is refused 
            {"name,stage\na,1\nb,1\nc,1", "", "f:2: layer a is in stage 1, and in the order of the layers it is in stage 0"},
            {"name,stage\na,0\nb,x", "", "f:3: x is not a stage"},
            {"name,choice\na,drop", "", "f:2: drop is no choice of a layer; these are keep, recompute and offload"},
-           {"name,choice\na", "", "f:2: 1 columns where the header has 2"},
+           {"name,choice\na", "", "f:2: 1 column where the header has 2"},
            {"name,name\na,b", "", "f:1: the column name occurs a second time"},
            {"name\na", "", "f:1: a column is missing"},
            {"what\na", "", "f:1: what is no column of stages"},

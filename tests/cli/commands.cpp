@@ -16,6 +16,7 @@
 #include <ballast/packing/worst_fit.hpp>
 
 #include <cstdio>
+#include <regex>
 #include <utility>
 
 namespace test_cli_commands {
@@ -173,7 +174,8 @@ TEST_CASE("the number of packs is raised to a multiple, for the plan and for wha
 TEST_CASE("check scores a valid packing and names what is wrong with another", "[cli]") {
   scratch const in;
   in.file("f", "6\n3\n7\n2\n4\n");
-  for (std::string const lists : {"2 1\n0 4\n3\n", "2,1\n\n0, 4\r\n3", "[2, 1]\n[0, 4]\n[3]\n"}) {
+  for (std::string const lists :
+       {"2 1\n0 4\n3\n", "2,1\n\n0, 4\r\n3", "[2, 1]\n[0, 4]\n[3]\n", "[[2, 1], [0, 4], [3]]", " [\n [2,1],\n [0,\n4],\n [3]\n]\n"}) {
     in.file("p", lists);
     auto const o = in.ballast("check p f --capacity 10 --json");
     CHECK(o.out.find("{\"samples\":5,\"tokens\":22,\"capacity\":10,\"strategy\":\"given\",\"packs\":3,\"lower_bound\":3,") == 0);
@@ -190,6 +192,9 @@ TEST_CASE("check scores a valid packing and names what is wrong with another", "
       {"2 1\n0 4\n3\n4\n", "p: not a valid packing: sample 4 occurs twice, the second time in pack 3\n"},
       {"2 1\n0 4\n3 5\n", "p: not a valid packing: members[5] = 5 must be below 5\n"},
       {"2 1\n[]\n0 4\n3\n", "p: not a valid packing: pack 1 is empty\n"},
+      {"[[2, 1], [], [0, 4], [3]]", "p: not a valid packing: pack 1 is empty\n"},
+      {"[[2, 1], [0, 4", "p: the list of packs does not end; is the file cut off?\n"},
+      {"[[2, 1], [0, 4, \"3\"]]", "p: list 2: \"3\" is not an index: indices are whole numbers from 0\n"},
       {"2 1\n0 four\n3\n", "p:2: four is not an index: indices are whole numbers from 0\n"},
       {"2 1\n0 -4\n3\n", "p:2: -4 is not an index: indices are whole numbers from 0\n"},
   };
@@ -205,6 +210,37 @@ TEST_CASE("check scores a valid packing and names what is wrong with another", "
   CHECK(in.ballast("check o m --capacity 10").err.find("check takes OFFSETS MEMBERS FILE") == 0);
   CHECK(in.ballast("check p --capacity 10").err.find("check takes the packing, then the lengths") == 0);
   CHECK(in.ballast("check o f f --capacity 10").err == "f: is not a .npy file\n");
+}
+
+TEST_CASE("check takes the capacities of a folder from its plan.json", "[cli]") {
+  scratch const in;
+  in.file("f", "6,1\n3,2\n7,1\n2,5\n4,3\n");
+  for (std::string const limits : {"--columns 1 --capacity 10", "--columns 1,2 --capacity 10,6"}) {
+    REQUIRE(in.ballast("pack f " + limits + " --out d").code == 0);
+    auto const columns = limits.substr(0, limits.find(" --capacity"));
+    auto const o = in.ballast("check d f " + columns);
+    CHECK(o.code == 0);
+    CHECK(o.out == in.ballast("check d f " + limits).out);
+    CHECK(in.ballast("check d f --columns 1 --capacity 6").code == 2);  // what is said holds
+  }
+}
+
+TEST_CASE("one of a thing is written in the singular", "[cli]") {
+  scratch const in;
+  in.file("f", "1\n");
+  in.file("p", "0\n");
+  in.file("s", "[[[0]]]\n");
+  in.file("l", "name,forward,backward,activation_bytes\na,2,4,10\n");
+  std::regex const plural("(^|[^0-9.,])1 (samples|packs|ranks|tokens|steps|stages|layers|micro-batches|batches|GPUs|chunks|sequences)\\b");
+  for (std::string const command :
+       {"pack f --capacity 1", "plan f --capacity 1 --ranks 1", "check p f --capacity 1", "check s f --capacity 1", "check p f --sets 1",
+        "partition l --stages 1 --micro-batches 1 --memory 10", "simulate l --stages 1 --micro-batches 1",
+        "simulate l --lengths f --chunk 1 --stages 1", "compare f --gpus 1 --capacity 1", "levels f --max-length 1 --gpus 1",
+        "memory llama-3.1-8b --tokens 1", "stats f", "capacities l --columns 2,3"}) {
+    auto const o = in.ballast(command);
+    CAPTURE(command, o.out, o.err);
+    CHECK(!std::regex_search(o.out + o.err, plural));
+  }
 }
 
 TEST_CASE("generate draws what pack can read, the same for the same seed", "[cli]") {

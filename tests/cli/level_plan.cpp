@@ -234,7 +234,7 @@ TEST_CASE("levels: the framework and the loss decide what is recomputed", "[cli]
   CHECK(recomputed("") == recomputed("--framework hbp --head-loss plain"));
   CHECK(recomputed("--framework fused --head-loss fused") < recomputed("--framework hbp"));
   CHECK(in.ballast("levels f --max-length 32768 --gpus 16 --framework jax").err ==
-        "no framework \"jax\"; there are fused, megatron, eager, compiled, chunkflow, hbp\n");
+        "--framework jax: expected one of fused, megatron, eager, compiled, chunkflow, hbp\n");
 }
 
 }  // namespace test_cli_level_plan

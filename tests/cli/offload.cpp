@@ -74,7 +74,7 @@ TEST_CASE("offload: names the memory that is too small, and the option that is w
   check_refused(in.ballast(tight + "--zero 4"), "--zero 4: expected a ZeRO stage from 0 to 3\n");
   check_refused(in.ballast("offload --model llama-3.1-8b --length 8192 --host-memory 256Gi --recompute some"),
                 "--recompute some: expected one of none, selective, full; did you mean none?\n");
-  check_refused(in.ballast(tight + "--optimizer sdg"), "no optimizer \"sdg\"; there are ");
+  check_refused(in.ballast(tight + "--optimizer sdg"), "--optimizer sdg: expected one of adam, ");
   check_refused(in.ballast("offload --model llama-3.1-8b --length 8192"), "--host-memory is required\n");
 }
 

@@ -385,4 +385,15 @@ TEST_CASE("setting_writers: --write prints a file of the same kind of training, 
   CHECK((only_read.code == 2 && only_read.err.find("are read, but not written; written are megatron, ") != std::string::npos));
 }
 
+TEST_CASE("setting_writers: a setting from standard input is written as from a file") {
+  ballast_test::scratch const in;
+  in.file(
+      "run.sh",
+      "torchrun pretrain_gpt.py --num-layers 4 --hidden-size 512 --ffn-hidden-size 1024 --num-attention-heads 8 --swiglu --seq-length 2048 "
+      "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 --bf16 --normalization RMSNorm --position-embedding-type rope\n");
+  auto const written = in.ballast("check run.sh --gpus 4 --write torchtitan");
+  REQUIRE(written.code == 0);
+  CHECK(in.ballast("check - --gpus 4 --write torchtitan <run.sh").out == written.out);
+}
+
 }  // namespace test_cli_setting_writers

@@ -5,6 +5,7 @@
 #include "commands/model_options.hpp"
 #include "readers/json_document.hpp"
 #include "readers/npy.hpp"
+#include "readers/plan_folder.hpp"
 #include "readers/steps.hpp"
 #include "report/replace.hpp"
 
@@ -144,6 +145,7 @@ void check_file(check_arguments& arguments, CLI::App const& command) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) {
     known_as(kind_packing);
+    if (arguments.limits.capacity_text.empty()) arguments.limits.capacity_text = capacity_in_folder(file);
     need_capacity("a packing: the tokens that a pack holds");
     return check_packing(arguments, {});
   }
@@ -206,7 +208,8 @@ void add_check(CLI::App& app, std::string const& command_line) {
   command.alias("check-config");
   add_input(command, arguments->input,
             "a setting: script, YAML, JSON or TOML of a framework; or a packing: OFFSETS MEMBERS as .npy, a folder from pack --out or plan "
-            "--out, or a text file with the sample indices of one pack a line; or steps, sets, shards; then the lengths, which a setting "
+            "--out, a text file with the sample indices of one pack a line, or a JSON list of such lists; or steps, sets, shards; then the "
+            "lengths, which a setting "
             "can do without; or stages or a selection, then the CSV of their layers");
   add_limits(command, arguments->limits);
   command.get_option("--capacity")->required(false);

@@ -124,9 +124,9 @@ void check_measures(check_arguments const& arguments, plan_in_folder const& plan
     json["auto"] = {{"packs", ours.packs.size()}};
     return print_json(json);
   }
-  write_standard_output(valid_in_words(plan, "a capacity", o.max_samples) + grouped(packs.size()) + " packs; no plan can take fewer than " +
-                        grouped(static_cast<std::uint64_t>(count.lower_bound)) + ", and the default packer takes " +
-                        grouped(ours.packs.size()) + ".\n");
+  write_standard_output(valid_in_words(plan, "a capacity", o.max_samples) + counted(packs.size(), "pack") +
+                        "; no plan can take fewer than " + grouped(static_cast<std::uint64_t>(count.lower_bound)) +
+                        ", and the default packer takes " + grouped(ours.packs.size()) + ".\n");
 }
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -77,9 +78,9 @@ namespace {
   return out;
 }
 
-/// The `keep` fastest settings. With a framework to write for, several: not all can be said there.
-[[nodiscard]] judged_setting judge_file(check_arguments const& arguments, framework_format const* write, std::size_t keep,
-                                        std::optional<written_space>& space) {
+/// The `keep` fastest settings, of a file that holds `text`. With a framework to write for, several: not all can be said there.
+[[nodiscard]] judged_setting judge_file(check_arguments const& arguments, std::string_view text, framework_format const* write,
+                                        std::size_t keep, std::optional<written_space>& space) {
   auto const& file = arguments.input.files.front();
   auto const name = shown_name(file);
   auto const finished = [&](judged_setting out) {
@@ -100,8 +101,7 @@ namespace {
     return std::string(file_bytes(*path).view());
   };
   if (!arguments.trainer.empty()) asked.trainer = std::string(file_bytes(arguments.trainer).view());
-  file_bytes const bytes(file);
-  auto given = read_framework_setting(bytes.view(), name, asked);
+  auto given = read_framework_setting(text, name, asked);
   if (asked.trainer && given.framework != "DeepSpeed")
     throw bad_input("--hf-args: is for DeepSpeed; a setting of " + given.framework + " has no \"auto\"");
   if (asked.checkpointing && given.framework != "DeepSpeed" && given.framework != "accelerate")
@@ -161,13 +161,14 @@ void check_setting(check_arguments const& arguments) {
   if (format != nullptr) require_written(*format);
   std::optional<written_space> space;
   auto const& files = arguments.input.files;
-  auto const once = std::find(files.begin(), files.end(), "-") != files.end();  // standard input is read once
-  auto judged = judge_file(arguments, format, format == nullptr ? 1 : once ? many_settings : few_settings, space);
+  file_bytes const bytes(files.front());
+  auto const once = std::find(files.begin() + 1, files.end(), "-") != files.end();  // lengths of standard input are read once
+  auto judged = judge_file(arguments, bytes.view(), format, format == nullptr ? 1 : once ? many_settings : few_settings, space);
   std::optional<written_setting> written;
   if (format != nullptr) {
     written = written_best(*format, judged, *space);
     if (!written->settled && judged.best.ranked.size() == few_settings) {
-      judged = judge_file(arguments, format, many_settings, space);
+      judged = judge_file(arguments, bytes.view(), format, many_settings, space);
       written = written_best(*format, judged, *space);
     }
     for (auto const& lost : written->not_said)

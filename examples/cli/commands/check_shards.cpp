@@ -73,11 +73,10 @@ void check_shards(check_arguments const& arguments, std::string_view text) {
   }
   write_standard_output(
       "Valid: every sample and every token is in one pass, and no pass exceeds its capacity.\nThese shards: " +
-      counted(row.samples, "sample") + ", " + counted(row.tokens, "token") + " in " + grouped(row.steps) +
-      (row.steps == 1 ? " batch" : " batches") + " on " + counted(shared.cluster.gpus, "GPU") + "; " + model.model + " on " + model.device +
-      ".\nA batch takes " + duration(row.step_ms) + " on average, and GPUs wait " + percent_up(row.waiting) +
-      " of it. No shards of these batches take less than " + duration(row.bound_ms) + " (proof): these are at most " +
-      percent_up(row.gap()) + " above the best possible.\n" +
+      counted(row.samples, "sample") + ", " + counted(row.tokens, "token") + " in " + counted(row.steps, "batch") + " on " +
+      counted(shared.cluster.gpus, "GPU") + "; " + model.model + " on " + model.device + ".\nA batch takes " + duration(row.step_ms) +
+      " on average, and GPUs wait " + percent_up(row.waiting) + " of it. No shards of these batches take less than " +
+      duration(row.bound_ms) + " (proof): these are at most " + percent_up(row.gap()) + " above the best possible.\n" +
       (ours.no_plan ? "ballast has no plan: " + *ours.no_plan
                     : "ballast schedule takes " + duration(ours.step_ms) + ", and GPUs wait " + percent_up(ours.waiting) + " of it.") +
       "\n");

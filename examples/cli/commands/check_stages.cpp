@@ -195,16 +195,12 @@ struct scored_stages {
   return out;
 }
 
-[[nodiscard]] std::string micro_batches_in_words(std::uint64_t count) {
-  return grouped(count) + (count == 1 ? " micro-batch" : " micro-batches");
-}
-
 /// The sentence of a rule that a cut breaks, with what mends it.
 [[nodiscard]] std::string broken_cut(ballast::verdict const& v, std::size_t layers, std::uint64_t stages) {
   using broken = ballast::partition_fault;
   if (v.fault == broken::too_few_layers) return "stage " + std::to_string(v.index) + " has no layer: give it one, or cut into fewer stages";
-  return describe(v) + "; " + counted(stages, "stage") + " of " + counted(layers, "layer") + " have " + grouped(stages + 1) +
-         " boundaries from 0 to " + std::to_string(layers);
+  return describe(v) + "; " + counted(stages, "stage") + " of " + counted(layers, "layer") + " have " + counted(stages + 1, "boundary") +
+         " from 0 to " + std::to_string(layers);
 }
 
 }  // namespace
@@ -243,7 +239,7 @@ void check_stages(check_arguments const& arguments, stages_of_layers const& give
     for (std::size_t s = 0; s < stages; ++s)
       if (joint.figures[s].memory > *arguments.memory)
         throw of.refusal("valid stages", "stage " + std::to_string(s) + " holds " + many_bytes(joint.figures[s].memory) + " in " +
-                                             micro_batches_in_words(held[s]) + ", more than --memory " + many_bytes(*arguments.memory) +
+                                             counted(held[s], "micro-batch") + ", more than --memory " + many_bytes(*arguments.memory) +
                                              ": recompute more of its layers, or move one to a neighbour");
     auto const plan = plan_memory(table, held, {file, *arguments.memory, arguments.offload}, kinds_of(names_of(table)));
     ours.bottleneck = plan.joint.partition.bottleneck;
@@ -272,7 +268,7 @@ void check_stages(check_arguments const& arguments, stages_of_layers const& give
               "These stages: " + counted(n, "layer") + " in " + counted(stages, "stage") + "; the slowest takes " +
               shown(score.bottleneck.value, table) + " for a micro-batch; " + best_of_such_plans(score.bottleneck, table) +
               scale_in_words(table);
-  if (score.step) text += "A step of " + micro_batches_in_words(micro_batches) + " takes " + score.step_in_words(table) + ".\n";
+  if (score.step) text += "A step of " + counted(micro_batches, "micro-batch") + " takes " + score.step_in_words(table) + ".\n";
   text += "ballast partition reaches " + shown(ours.bottleneck.value, table) +
           (ours.step ? ", and a step of it takes " + ours.step_in_words(table) : std::string()) + ".\n";
   write_standard_output(text);

@@ -221,9 +221,9 @@ void check_steps(check_arguments const& arguments, std::string_view text) {
   write_standard_output(
       "Valid: every sample is trained on exactly once, no micro-batch exceeds its capacity, and no rank is without work.\nThese steps: " +
       counted(lengths.view().size() - set_aside.size(), "sample") + ", " + counted(static_cast<std::uint64_t>(steps.tokens), "token") +
-      " in " + counted(f.steps, "step") + " of " + counted(steps.ranks, "rank") + " with at most " + grouped(steps.micro_batches) +
-      (steps.micro_batches == 1 ? " micro-batch" : " micro-batches") + "; packs are " + percent(f.fill) + " full; " + cost_in_words(cost) +
-      ".\nThey take " + ms(score.time) + ", and ranks wait " + percent_up(f.idle) + " of it. " +
+      " in " + counted(f.steps, "step") + " of " + counted(steps.ranks, "rank") + " with at most " +
+      counted(steps.micro_batches, "micro-batch") + "; packs are " + percent(f.fill) + " full; " + cost_in_words(cost) + ".\nThey take " +
+      ms(score.time) + ", and ranks wait " + percent_up(f.idle) + " of it. " +
       bound_in_words("No steps of these samples take", "these are", score.time, cost.ms_per_unit) + "ballast plan takes " + ms(ours.time) +
       " in " + counted(ours.figures.steps, "step") + " whose packs are " + percent(ours.figures.fill) + " full, and ranks wait " +
       percent_up(ours.figures.idle) + " of it.\n" +

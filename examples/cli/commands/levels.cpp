@@ -71,7 +71,8 @@ void add_levels(CLI::App& app) {
   auto* const mfu = add_value(command, "--mfu", request.on.mfu, share, share_help);
   for (auto* const rates : add_rates(command, request.on.kernels, request.on.calibration)) rates->excludes(mfu);
   auto* const framework = add_value(
-      command, "--framework", request.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
+      command, "--framework", request.framework,
+      [](auto const& option, auto const& text) { return named(option, text, std::span(ballast::frameworks)); },
       "how large activations are: hbp (default), fused, megatron, eager, compiled or chunkflow");
   auto* const loss = add_value(command, "--head-loss", request.loss, head_loss, head_loss_help);
   command

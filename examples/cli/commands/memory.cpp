@@ -83,7 +83,7 @@ struct memory_arguments {
   auto const batch = out.batch_of(setting);
   if (out.images && batch.tiles * out.images->projector.tokens > batch.tokens)
     throw bad_input("--tiles " + std::to_string(batch.tiles) + ": are " +
-                    grouped(static_cast<std::uint64_t>(batch.tiles * out.images->projector.tokens)) + " tokens of the language model, " +
+                    counted(static_cast<std::uint64_t>(batch.tiles * out.images->projector.tokens), "token") + " of the language model, " +
                     grouped(static_cast<std::uint64_t>(out.images->projector.tokens)) + " each, more than the " +
                     grouped(static_cast<std::uint64_t>(batch.tokens)) + " of a micro-batch");
   return out;
@@ -93,7 +93,7 @@ struct memory_arguments {
 [[nodiscard]] std::string images_in_words(asked_model const& model, ballast::training_setting const& by) {
   if (!model.images) return {};
   return ", with " + counted(static_cast<std::uint64_t>(model.batch_of(by).tiles), "image tile") + " of " +
-         grouped(static_cast<std::uint64_t>(model.images->projector.tokens)) + " tokens each" +
+         counted(static_cast<std::uint64_t>(model.images->projector.tokens), "token") + " each" +
          (model.tiles ? "" : ", all that these can be of (--tiles says fewer)");
 }
 
@@ -103,15 +103,15 @@ struct memory_arguments {
   auto const memory = by.pipeline.memory;
   auto text = a.on.model + " of " + grouped(static_cast<std::uint64_t>(model.parameters())) + " parameters on " +
               counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + a.on.device + "), " +
-              counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(by.sequence)) +
-              " tokens in a micro-batch" + images_in_words(model, by) + ".\n" + ballast_cli::in_words(by.model, {}) + "\n" +
-              parts_table(of.stages, by.model) + "\n";
+              counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of " +
+              counted(static_cast<std::uint64_t>(by.sequence), "token") + " in a micro-batch" + images_in_words(model, by) + ".\n" +
+              ballast_cli::in_words(by.model, {}) + "\n" + parts_table(of.stages, by.model) + "\n";
   if (auto const without = model_named(a.on.model).no_images; !without.empty())
     text += "Note: " + without + "; the language model alone is counted.\n";
   auto const stage = std::to_string(&most - of.stages.data());
   text += (most.peak() <= memory ? "It fits: stage " : "It does not fit: stage ") + stage + " needs " + many_bytes(most.peak()) + " of " +
           many_bytes(memory) + ". ";
-  text += of.longest > 0 ? "The longest sequence that fits has " + grouped(static_cast<std::uint64_t>(of.longest)) + " tokens.\n"
+  text += of.longest > 0 ? "The longest sequence that fits has " + counted(static_cast<std::uint64_t>(of.longest), "token") + ".\n"
                          : "No sequence fits.\n";
   if (!of.changes.empty()) text += "\nOn the same devices, most is saved by:\n";
   for (std::size_t i = 0; i < of.changes.size() && i < shown_changes; ++i) {
@@ -190,7 +190,8 @@ void add_memory(CLI::App& app) {
             "ZeRO stage over the ranks, 0 to 3; 1 for megatron, whose recipes set --use-distributed-optimizer, 2 for deepspeed, 3 for "
             "torchtitan and torchtune, 0 else, by default");
   add_value(
-      command, "--optimizer", a.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
+      command, "--optimizer", a.optimizer,
+      [](auto const& option, auto const& text) { return named(option, text, std::span(ballast::optimizers)); },
       "adam, adam-bf16-gradients, adam-fp32, adam-bf16, adam-8bit, adafactor, sgd, sgd-momentum, galore or muon; as the framework does by "
       "default");
   add_value(command, "--head-loss", a.loss, head_loss,

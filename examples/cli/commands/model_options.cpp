@@ -60,9 +60,10 @@ int zero_stage(std::string const& option, std::string const& text) {
 
 ballast::recompute_setting recomputed(std::string const&, std::string const& text) {
   using enum ballast::recompute_setting::kind;
-  if (text == "none") return {};
-  if (text == "full") return {.what = uniform};
-  return {.what = modules, .modules = ballast::module_set_named(lower_case(text))};
+  auto const word = lower_case(text);
+  if (word == "none") return {};
+  if (word == "full") return {.what = uniform};
+  return {.what = modules, .modules = ballast::module_set_named(word)};
 }
 
 model_options add_model_options(CLI::App& command, model_request& asked, std::string& schedules, model_option_rules const& rules) {
@@ -94,13 +95,13 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
                  "ZeRO stage over the ranks and context-parallel devices, 0 to 3; 1 under megatron, whose recipes set "
                  "--use-distributed-optimizer, 0 else, by default");
   add(
-      "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
+      "--optimizer", by.optimizer, [](auto const& option, auto const& text) { return named(option, text, std::span(ballast::optimizers)); },
       "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32, adam-bf16 or muon");
   add(
       "--offload", by.moved, [](auto const& option, auto const& text) { return named(option, text, std::span(offloads)).what; },
       "states in host memory: none (default), optimizer, gradients (and optimizer) or parameters (and all others)");
   out.framework = add(
-      "--framework", by.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
+      "--framework", by.framework, [](auto const& option, auto const& text) { return named(option, text, std::span(ballast::frameworks)); },
       "how large activations are: fused (default), megatron, eager, compiled, chunkflow or hbp");
   add("--head-loss", by.loss, head_loss, head_loss_help);
   add(

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,9 +77,10 @@ constexpr recomputation_name recomputations[] = {
   std::int64_t states = 0;
   for (auto const& l : of.model.layers) states += l.states.total();
   auto text = name_of_language_part(asked.on.model) + " on " + device_in_words(asked.on) + ", " +
-              counted(static_cast<std::uint64_t>(asked.batch), "sequence") + " of " + grouped(static_cast<std::uint64_t>(asked.length)) +
-              " tokens: " + counted(of.model.layers.size(), "layer") + " with " + many_bytes(states) + " of states on a device.\nOf " +
-              many_bytes(of.memory) + " of the device, activations take " + many_bytes(of.model.activations + of.model.working) + ".\n\n";
+              counted(static_cast<std::uint64_t>(asked.batch), "sequence") + " of " +
+              counted(static_cast<std::uint64_t>(asked.length), "token") + ": " + counted(of.model.layers.size(), "layer") + " with " +
+              many_bytes(states) + " of states on a device.\nOf " + many_bytes(of.memory) + " of the device, activations take " +
+              many_bytes(of.model.activations + of.model.working) + ".\n\n";
   text += formatted("%-36s  %6s  %s\n", "in host memory", "layers", "which");
   for (std::size_t c = 0; c < ballast::hosted_choices; ++c) {
     auto const what = static_cast<ballast::hosted>(c);
@@ -158,7 +160,7 @@ void add_offload_plan(CLI::App& app) {
   add_value(command, "--zero", asked.setting.spread.zero, zero_stage, "ZeRO stage over the ranks, 0 (default) to 3");
   add_value(
       command, "--optimizer", asked.setting.optimizer,
-      [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
+      [](auto const& option, auto const& text) { return named(option, text, std::span(ballast::optimizers)); },
       "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum, galore, adam-fp32, adam-bf16 or muon");
   add_value(command, "--head-loss", asked.setting.loss, head_loss, head_loss_help);
   add_value(

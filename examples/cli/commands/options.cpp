@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/sources.hpp"
+#include "report/output.hpp"
 
 #include <ballast/cost/device.hpp>
 
@@ -184,7 +185,7 @@ CLI::Option* add_device(CLI::App& command, std::string& device, std::string cons
                                                    : ", ") +
              std::string(known.name) + (known.name == device ? " (default)" : "");
   return command.add_option_function<std::string>(
-      "--device", [&device](std::string const& text) { device = lower_case(text); }, names + more);
+      "--device", [&device](std::string const& text) { device = plain_word(text); }, names + more);
 }
 
 std::array<CLI::Option*, 2> add_rates(CLI::App& command, std::string& kernels, std::string& calibration) {
@@ -231,8 +232,8 @@ void read_capacities(limit_arguments& limits, input_arguments const& input) {
   limits.options.capacity = limits.capacity.front();
   auto const measures = input.select.asked();
   if (limits.capacity.size() != measures)
-    throw bad_input("--capacity " + printable(limits.capacity_text) + ": expected one capacity for each of " + std::to_string(measures) +
-                    " measure" + (measures == 1 ? "" : "s") + "; --columns 2,1 names two, --columns 1+2 adds two columns into one");
+    throw bad_input("--capacity " + printable(limits.capacity_text) + ": expected one capacity for each of " +
+                    counted(measures, "measure") + "; --columns 2,1 names two, --columns 1+2 adds two columns into one");
 }
 
 CLI::Option* add_offload(CLI::App& command, offload_link& offload) {

@@ -72,20 +72,11 @@ inline constexpr auto from_0 = whole<std::uint64_t, 0>;
 /// A share in thousandths, rounded up. Throws bad_input.
 [[nodiscard]] std::uint32_t thousandths(std::string const& option, std::string const& text);
 
-/// What has a name in a table, in small or capital letters. Throws bad_input, listing the names.
+/// What has a name in a table, in letters of any case, with - or _. Throws bad_input, listing the names.
 template <class Named, std::size_t extent>
 [[nodiscard]] Named const& named(std::string const& option, std::string const& text, std::span<Named, extent> table) {
-  std::string words;
-  std::vector<std::string_view> names;
-  for (auto const& entry : table) {
-    if constexpr (requires { entry.word; })
-      names.push_back(entry.word);
-    else
-      names.push_back(entry.name);  // the library's tables
-    if (names.back() == lower_case(text)) return entry;
-    words += (words.empty() ? "" : ", ") + std::string(names.back());
-  }
-  throw bad_input(option + " " + printable(text) + ": expected one of " + words + did_you_mean(text, names));
+  if (auto* const entry = find_word(text, table)) return *entry;
+  throw bad_input(option + " " + printable(text) + ": expected one of " + one_of(text, table));
 }
 [[nodiscard]] ballast::oversize oversize_policy(std::string const& option, std::string const& text);
 /// Those of a plan, whose places never hold more than the capacity.

@@ -104,7 +104,7 @@ void run(order_arguments const& arguments) {
   auto graph = graph_of(arguments);
   auto const title = arguments.file.empty() ? name_of_language_part(arguments.model) + ", " +
                                                   counted(static_cast<std::uint64_t>(arguments.batch), "sequence") + " of " +
-                                                  grouped(static_cast<std::uint64_t>(arguments.length)) + " tokens"
+                                                  counted(static_cast<std::uint64_t>(arguments.length), "token")
                                             : shown_name(arguments.file);
   file_set files;
   if (!arguments.write_graph.empty()) files.add(arguments.write_graph, graph_json(graph));

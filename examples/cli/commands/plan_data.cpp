@@ -75,7 +75,7 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f, b
   json["steps"] = f.steps;
   json["dbr"] = f.dbr;
   json["abr"] = f.abr;
-  json["status"] = run.status == ballast::status::feasible ? "feasible" : "infeasible";
+  json["status"] = to_string(run.status);
   if (run.status != ballast::status::feasible) return;
   auto const& of = run.shares;
   json["bubble"] = of.share(of.bubble);
@@ -282,10 +282,10 @@ struct in_words_of {
 [[nodiscard]] std::string in_words(in_words_of const& what, packing_report const& report, timed_cost const& cost,
                                    plan_arguments const& arguments) {
   auto const& o = arguments.options.steps;
-  auto const ranks = grouped(o.ranks) + (o.ranks == 1 ? " rank" : " ranks");
-  auto text = what.title + ": " + grouped(report.samples) + " samples, " + grouped(static_cast<std::uint64_t>(report.tokens)) +
-              " tokens in places of " + places_in_words(arguments, what.measures) + ", " + grouped(o.micro_batches) + " on each of " +
-              ranks + "; " + cost.model + (cost.device.empty() ? "" : " on " + cost.device) + ".\n\n" + table_of(what.plans) + "\n";
+  auto text = what.title + ": " + counted(report.samples, "sample") + ", " + counted(static_cast<std::uint64_t>(report.tokens), "token") +
+              " in places of " + places_in_words(arguments, what.measures) + ", " + grouped(o.micro_batches) + " on each of " +
+              counted(o.ranks, "rank") + "; " + cost.model + (cost.device.empty() ? "" : " on " + cost.device) + ".\n\n" +
+              table_of(what.plans) + "\n";
   for (auto const& line : sentences_of(what.measures)) text += line + "\n";
   if (!what.measures.empty()) text += "\n";
   for (auto const& r : what.plans) text += r.name + ": " + r.how + ". ";
@@ -299,9 +299,7 @@ struct in_words_of {
   if (!overheads.empty()) text += (simulated ? "; the choice of packs, but not these times, counts " : ", with ") + overheads;
   text += ".\n";
   for (auto const& sentence : what.limits) text += sentence + "\n";
-  if (!report.set_aside.empty())
-    text += grouped(report.set_aside.size()) + (report.set_aside.size() == 1 ? " sample" : " samples") +
-            " longer than the capacity set aside.\n";
+  if (!report.set_aside.empty()) text += counted(report.set_aside.size(), "sample") + " longer than the capacity set aside.\n";
   return text;
 }
 
@@ -489,7 +487,7 @@ void plan_one_capacity(plan_arguments arguments) {
   options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
   std::optional<progress_line> progress;
   if (auto const samples = several ? columns->view().size() : planned.size(); samples >= shown_from)
-    progress.emplace("planning " + grouped(samples) + " samples").begin();
+    progress.emplace("planning " + counted(samples, "sample")).begin();
   auto const limits = progress ? ballast::search_limits{.progress = *progress} : ballast::search_limits{};
   if (arguments.padded) in_rows = plan_padded(planned, options, arguments.multiple, input.cost);
   planned_data plan{.samples = several ? columns->view().size() : planned.size(),

@@ -43,8 +43,8 @@ struct schedule_arguments {
   auto const rows = read();
   auto const count = samples.view().size() + samples.skipped().size();
   if (rows.rows() != count)
-    throw bad_input("--costs " + file + ": has " + grouped(rows.rows()) + " entries for " + grouped(count) +
-                    " samples; it takes one for each");
+    throw bad_input("--costs " + file + ": has " + counted(rows.rows(), "entry") + " for " + counted(count, "sample") +
+                    "; it takes one for each");
   std::vector<std::int64_t> out;
   auto skipped = samples.skipped().begin();
   for (std::size_t i = 0; i < count; ++i) {

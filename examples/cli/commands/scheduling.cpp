@@ -5,6 +5,7 @@
 #include <ballast/footprint/model_degree_cost.hpp>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 namespace ballast_cli {
@@ -20,7 +21,7 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
   add_value(command, "--mfu", arguments.cluster.on.mfu, share, share_help);
   add_value(
       command, "--framework", arguments.cluster.framework,
-      [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
+      [](auto const& option, auto const& text) { return named(option, text, std::span(ballast::frameworks)); },
       "how large activations are: fused (default), megatron, eager, compiled, chunkflow or hbp");
   add_value(command, "--recomputed-layers", arguments.cluster.recomputed_layers, whole<std::uint32_t, 0>,
             "layers that run their forward pass again; 0 by default");

@@ -132,13 +132,13 @@ struct chunks_of_layers {
 [[nodiscard]] std::string in_words(simulate_arguments const& arguments, layer_table const& table, chunks_of_layers const& chunks,
                                    ballast::pipeline_timeline const& timeline) {
   auto const& makespan = timeline.makespan;
-  auto text =
-      shown_name(arguments.file) + ": " + grouped(arguments.micro_batches) + " micro-batch" + (arguments.micro_batches == 1 ? "" : "es") +
-      " through " + counted(arguments.stages, "stage") + " under " + arguments.schedule_name + " take " + shown(makespan.value, table) +
-      "; stages wait " + percent_up(timeline.bubble()) + " of it.\n" +
-      (makespan.optimal() ? std::string("No order of the same work takes less")
-                          : "No order of the same work takes less than " + shown(makespan.lower_bound, table)) +
-      ".\n" + scale_in_words(table) + recomputed_in_words(chunks.plan.recompute) + "\nstage          busy  waits       peak memory\n";
+  auto text = shown_name(arguments.file) + ": " + counted(arguments.micro_batches, "micro-batch") + " through " +
+              counted(arguments.stages, "stage") + " under " + arguments.schedule_name + " take " + shown(makespan.value, table) +
+              "; stages wait " + percent_up(timeline.bubble()) + " of it.\n" +
+              (makespan.optimal() ? std::string("No order of the same work takes less")
+                                  : "No order of the same work takes less than " + shown(makespan.lower_bound, table)) +
+              ".\n" + scale_in_words(table) + recomputed_in_words(chunks.plan.recompute) +
+              "\nstage          busy  waits       peak memory\n";
   for (std::size_t s = 0; s < timeline.stages.size(); ++s) {
     auto const& of = timeline.stages[s];
     auto const waits = makespan.value == 0 ? 0.0 : static_cast<double>(makespan.value - of.busy) / static_cast<double>(makespan.value);
@@ -188,7 +188,8 @@ void add_simulate(CLI::App& app) {
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] {
     auto& a = *arguments;
-    a.schedule = ballast::schedule_named(lower_case(a.schedule_name), a.chunks == 0 ? 2 : a.chunks);
+    a.schedule_name = lower_case(a.schedule_name);
+    a.schedule = ballast::schedule_named(a.schedule_name, a.chunks == 0 ? 2 : a.chunks);
     auto const chunked = !a.chunked.lengths.empty();
     if (chunked == (a.micro_batches != 0)) throw bad_input("simulate takes either --micro-batches, or --lengths with --chunk");
     if (chunked && a.schedule_name != ballast::one_f_one_b_schedule::name) throw bad_input("--lengths is for --schedule 1f1b");

@@ -215,8 +215,8 @@ constexpr std::string_view plain_colours =
     if (chain.size() > 1) ++cut, parts += chain.size();
   auto const stages = on.cuts.size() - 1;
   auto text = shown_name(arguments.lengths) + ": " + counted(samples, "sample") + " in " + counted(chunks.size(), "chunk") +
-              " of at most " + grouped(static_cast<std::uint64_t>(arguments.size)) + " tokens through " + counted(stages, "stage") + "; " +
-              counted(cut, "sample") + (cut == 1 ? " is" : " are") + " cut into " + counted(parts, "chunk") + ", of which " +
+              " of at most " + counted(static_cast<std::uint64_t>(arguments.size), "token") + " through " + counted(stages, "stage") +
+              "; " + counted(cut, "sample") + (cut == 1 ? " is" : " are") + " cut into " + counted(parts, "chunk") + ", of which " +
               grouped(works.again) + " run their forward again.\n" + "No order of these chunks takes less than " +
               shown(orders.back().timeline.makespan.lower_bound, on.table) + ".\n" + scale_in_words(on.table) +
               "\norder             takes    waits       fullest stage\n";

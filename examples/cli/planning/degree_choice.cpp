@@ -268,7 +268,7 @@ std::string in_words(chosen_degrees const& choice) {
   if (!choice.tried.empty()) {
     auto const gpus = counted(static_cast<std::uint64_t>(first.setting.gpus()), "GPU");
     text = "Tried, with the modelled time of " +
-           (choice.epochs == 1 ? "one epoch" : grouped(static_cast<std::uint64_t>(choice.epochs)) + " epochs") + ": " +
+           (choice.epochs == 1 ? "one epoch" : counted(static_cast<std::uint64_t>(choice.epochs), "epoch")) + ": " +
            tried_in_words(choice.tried) + ".\n" +
            (choice.within_ms == 0 ? gpus + ": the first of them on which a setting fits.\n\n"
                                   : gpus + ": of those that finish within " + duration(choice.within_ms) + ", the fewest GPU-hours.\n\n");

@@ -161,8 +161,8 @@ namespace {
   if (setting.chunks() > 1) text += " of " + counted(setting.chunks(), "chunk");
   for (auto const& [name, degree] : {std::pair{"TP", spread.tensor}, {"CP", spread.context}, {"EP", setting.model.expert}})
     if (degree > 1) text += ", " + std::string(name) + " " + std::to_string(degree);
-  return text + ", ZeRO stage " + std::to_string(spread.zero) + ", " + grouped(static_cast<std::uint64_t>(setting.micro_batches)) +
-         (setting.micro_batches == 1 ? " micro-batch of " : " micro-batches of ") +
+  return text + ", ZeRO stage " + std::to_string(spread.zero) + ", " +
+         counted(static_cast<std::uint64_t>(setting.micro_batches), "micro-batch") + " of " +
          counted(static_cast<std::uint64_t>(setting.micro_batch), "sequence") + ".\n";
 }
 
@@ -311,8 +311,7 @@ std::string in_words(judged_setting const& of) {
           (of.given.model.outputs > 0 ? " with a head of " + counted(static_cast<std::uint64_t>(of.given.model.outputs), "output") : "") +
           " on " + counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + of.device + "), " +
           counted(by.pipeline.stages, "stage") + (by.chunks() > 1 ? " of " + counted(by.chunks(), "chunk") : "") + " under " +
-          schedule_name(of.given) + ".\nA rank trains " + grouped(static_cast<std::uint64_t>(by.micro_batches)) +
-          (by.micro_batches == 1 ? " micro-batch of " : " micro-batches of ") +
+          schedule_name(of.given) + ".\nA rank trains " + counted(static_cast<std::uint64_t>(by.micro_batches), "micro-batch") + " of " +
           counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of up to " +
           counted(static_cast<std::uint64_t>(by.sequence), "token") + " in a step; all ranks train " +
           counted(static_cast<std::uint64_t>(by.global_batch()), "sequence") + ".\n" + again_in_words(by.recompute) + ". " +

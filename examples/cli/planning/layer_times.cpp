@@ -3,13 +3,21 @@
 
 #include "errors.hpp"
 #include "readers/file_bytes.hpp"
+#include "readers/preset_names.hpp"
 #include "report/words.hpp"
 
 #include <ballast/core/wide.hpp>
 
+#include <filesystem>
+#include <system_error>
+
 namespace ballast_cli {
 
 layer_table read_layers_file(std::string const& file, bool link) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error) && preset_of(file))
+    throw bad_input(file + ": is a model, and this command reads a CSV of layers; of a model, plan --model " + file +
+                    " --stages N cuts the layers, and memory " + file + " says what to recompute");
   file_bytes const bytes(file);
   return read_layers(bytes.view(), shown_name(file), link ? 6 : 0);
 }

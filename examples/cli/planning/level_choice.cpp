@@ -10,6 +10,7 @@
 #include "readers/profile.hpp"
 #include "report/words.hpp"
 
+#include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <nlohmann/json.hpp>
@@ -98,7 +99,7 @@ level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int
   auto out = choose_among(request.table.empty() ? candidate_levels(on.cluster, longest) : measured_levels(request.table, longest, on), rule,
                           lengths, most_levels);
   if (out.levels.empty())
-    throw no_plan("the longest sample has " + std::to_string(lengths.lengths.back()) + " tokens, and no " +
+    throw no_plan(ballast::sentence("the longest sample has ", lengths.lengths.back(), " tokens, and no ") +
                   (request.table.empty() ? "setting of " + on.model + " on " + std::to_string(on.cluster.devices) + " " + request.on.device
                                          : "row of " + shown_name(request.table)) +
                   " holds a pack of that length" + (request.table.empty() ? " (modelled memory)" : ""));

@@ -27,7 +27,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,13 +41,6 @@ template <class Presets>
 [[nodiscard]] auto const* find(Presets const& presets, std::string const& name) {
   auto const at = std::find_if(presets.begin(), presets.end(), [&](auto const& p) { return p.name == name; });
   return at == presets.end() ? nullptr : &*at;
-}
-
-template <class Table>
-[[nodiscard]] std::string names(Table const& table) {
-  std::string words;
-  for (auto const& t : table) words += (words.empty() ? "" : ", ") + std::string(t.name);
-  return words;
 }
 
 /// The names of all models.
@@ -186,10 +178,8 @@ std::string own_device(double tflops, std::int64_t memory, std::int64_t memory_b
 
 ballast::device const& device_of(std::string const& name) {
   if (auto const known = own_devices().find(name); known != own_devices().end()) return known->second;
-  auto const* const accelerator = find(ballast::devices, name);
-  if (accelerator == nullptr)
-    throw bad_input("--device " + printable(name) + ": expected one of " + names(ballast::devices) +
-                    did_you_mean(name, std::views::transform(ballast::devices, &ballast::device::name)));
+  auto const* const accelerator = find_word(name, ballast::devices);
+  if (accelerator == nullptr) throw bad_input("--device " + printable(name) + ": expected one of " + one_of(name, ballast::devices));
   return *accelerator;
 }
 

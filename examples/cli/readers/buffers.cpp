@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "readers/rows.hpp"
+#include "report/output.hpp"
 
 #include <algorithm>
 #include <array>
@@ -74,7 +75,7 @@ class buffer_rows {
   void add(std::vector<std::string> const& fields, std::size_t line) {
     line_ = line;
     if (fields.size() != header_.columns)
-      fail(std::to_string(fields.size()) + " columns where the header has " + std::to_string(header_.columns));
+      fail(counted(fields.size(), "column") + " where the header has " + std::to_string(header_.columns));
     auto const& id = fields[header_.at[id_column]];
     if (id.empty()) fail("the buffer has no id");
     if (auto const [before, fresh] = line_of_.emplace(id, line); !fresh)

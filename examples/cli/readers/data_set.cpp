@@ -101,7 +101,7 @@ std::vector<std::int64_t> rounded_up(std::span<std::int64_t const> lengths, std:
 
 void require_few_samples(std::uint64_t samples) {
   if (samples >= std::uint64_t{1} << 31)
-    throw bad_input("there are " + grouped(samples) + " samples; a plan numbers up to 2^31-1, so plan shards of them");
+    throw bad_input("there are " + counted(samples, "sample") + "; a plan numbers up to 2^31-1, so plan shards of them");
 }
 
 std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& o) {

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "readers/rows.hpp"
+#include "report/output.hpp"
 
 #include <cstddef>
 
@@ -14,7 +15,7 @@ std::vector<std::vector<std::int64_t>> read_expert_loads(std::string_view bytes,
   for_each_row(bytes, [&](std::span<std::string_view const> fields, std::size_t line) {
     auto const place = name + ":" + std::to_string(line);
     if (!layers.empty() && fields.size() != layers.front().size())
-      throw bad_input(place + ": " + std::to_string(fields.size()) + " experts where the first layer has " +
+      throw bad_input(place + ": " + counted(fields.size(), "expert") + " where the first layer has " +
                       std::to_string(layers.front().size()));
     std::int64_t sum = 0;
     auto& layer = layers.emplace_back();

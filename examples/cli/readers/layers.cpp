@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "readers/rows.hpp"
+#include "report/output.hpp"
 
 #include <algorithm>
 #include <array>
@@ -122,7 +123,7 @@ layer_table read_layers(std::string_view bytes, std::string const& name, int wan
       continue;
     }
     if (fields.size() != columns)
-      throw bad_input(place() + ": " + std::to_string(fields.size()) + " columns where the header has " + std::to_string(columns));
+      throw bad_input(place() + ": " + counted(fields.size(), "column") + " where the header has " + std::to_string(columns));
     auto& row = out.layers.emplace_back();
     row.name = std::move(fields[at[name_column]]);
     if (row.name.empty()) throw bad_input(place() + ": the layer has no name");

@@ -96,7 +96,7 @@ std::string table::where(std::size_t row) const {
 
 std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, std::size_t columns, std::vector<std::string> const& names,
                                                       std::string const& file) {
-  auto const count = std::to_string(columns) + (columns == 1 ? " column" : " columns");
+  auto const count = counted(columns, "column");
   std::string listed;
   for (auto const& name : names) listed += (listed.empty() ? " (" : ", ") + (name.empty() ? "no name" : printable(name));
   if (!listed.empty()) listed += ")";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/lengths.hpp"
+#include "report/output.hpp"
 #include "report/progress.hpp"
 
 #include <algorithm>
@@ -193,7 +194,7 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
       if (in.separated()) refuse_two_separators(fields, bytes, out.place(line));
     }
     if (fields.size() != columns)
-      throw bad_input(out.place(line) + ": " + std::to_string(fields.size()) + " columns where the lines before have " +
+      throw bad_input(out.place(line) + ": " + counted(fields.size(), "column") + " where the lines before have " +
                       std::to_string(columns));
     append_row(out, select.skip_zeros, line, measures, [&](std::size_t column, std::size_t measure) {
       auto const f = fields[column];

@@ -101,6 +101,19 @@ void require_known_format(nlohmann::json const& plan, std::string const& name) {
                     "; read it with a newer ballast, or write the plan again with this one");
 }
 
+std::string capacity_in_folder(std::string const& folder) {
+  std::error_code error;
+  auto const name = folder + "/plan.json";
+  if (!std::filesystem::exists(name, error)) return {};
+  file_bytes const text(name);
+  auto const plan = parse_document(text.view(), name);
+  auto const capacity = plan.is_object() ? plan.value("capacity", nlohmann::json()) : nlohmann::json();
+  if (capacity.is_number_unsigned()) return capacity.dump();
+  std::string out;
+  for (auto const& each : capacity.is_array() ? capacity : nlohmann::json::array()) out += (out.empty() ? "" : ",") + each.dump();
+  return out;
+}
+
 plan_in_folder read_plan_folder(std::string const& folder) {
   namespace fs = std::filesystem;
   auto const incomplete = [&](std::string const& why) { return bad_input(folder + ": is not a complete plan: " + why); };

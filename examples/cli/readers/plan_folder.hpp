@@ -26,6 +26,9 @@ struct plan_in_folder {
   [[nodiscard]] bool left_over() const noexcept { return !steps.dropped.empty() || !steps.repeated.empty(); }
 };
 
+/// The capacity in a folder's plan.json, as --capacity takes it; empty if there is none.
+[[nodiscard]] std::string capacity_in_folder(std::string const& folder);
+
 /// Throws bad_input where a file of the folder is missing, has another size than plan.json says, or is of another plan.
 [[nodiscard]] plan_in_folder read_plan_folder(std::string const& folder);
 

@@ -145,7 +145,8 @@ void read_sources(table& out, input_arguments const& input) {
                      [&](source const& s) { return std::ranges::find(s.files, shown_name(file)) != s.files.end(); }))
       throw bad_input("--stand-in " + printable(file) + "=" + printable(other) + ": " + printable(file) + " is not among the files");
   if (input.weights.empty()) return;
-  if (out.rows() >= most_samples) throw bad_input("--weights: there are " + grouped(out.rows()) + " samples; up to 2^31-1 are drawn from");
+  if (out.rows() >= most_samples)
+    throw bad_input("--weights: there are " + counted(out.rows(), "sample") + "; up to 2^31-1 are drawn from");
   out.take_rows(share_out(sources, input.weights, input.weights_seed));
 }
 

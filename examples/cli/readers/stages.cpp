@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "readers/json_document.hpp"
 #include "readers/rows.hpp"
+#include "report/output.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -84,7 +85,7 @@ constexpr auto stage_forms =
       continue;
     }
     if (fields.size() != columns)
-      throw bad_input(place + ": " + std::to_string(fields.size()) + " columns where the header has " + std::to_string(columns));
+      throw bad_input(place + ": " + counted(fields.size(), "column") + " where the header has " + std::to_string(columns));
     auto& layer = out.layers.emplace_back();
     layer.name = fields[*at[name_of_layer]];
     if (out.staged && !read_field(fields[*at[stage_of_layer]], layer.stage))

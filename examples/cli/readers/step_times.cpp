@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "nearest.hpp"
 #include "readers/rows.hpp"
+#include "report/output.hpp"
 
 #include <algorithm>
 #include <array>
@@ -77,7 +78,7 @@ std::vector<step_time_row> read_step_times(std::string_view bytes, std::string c
       return;
     }
     if (fields.size() != columns.size())
-      throw bad_input(place + ": " + std::to_string(fields.size()) + " columns where the header has " + std::to_string(columns.size()));
+      throw bad_input(place + ": " + counted(fields.size(), "column") + " where the header has " + std::to_string(columns.size()));
     step_time_row row{.setting = {},
                       .gpus = {},
                       .sequence = {},

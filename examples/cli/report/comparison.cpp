@@ -20,7 +20,7 @@ using namespace html;
 
 /// What a row says of samples that came late or never, or in steps of the method's own.
 [[nodiscard]] std::string lateness(judged_scheduler const& row) {
-  if (row.epoch) return plural(row.steps, "own step");
+  if (row.epoch) return counted(row.steps, "own step");
   if (row.delayed == 0 && row.dropped == 0) return "-";
   return formatted("%.2f steps", row.token_delay) + (row.dropped == 0 ? "" : ", " + grouped(row.dropped) + " left");
 }
@@ -53,8 +53,8 @@ using namespace html;
 }
 
 [[nodiscard]] std::string lead_of(comparison_report const& report) {
-  return plural(report.steps, "batch") + " of " + counted(report.batch, "sample") + " on " + counted(report.gpus, "GPU") + ", at most " +
-         grouped(static_cast<std::uint64_t>(report.capacity)) + " tokens a pass (" +
+  return counted(report.steps, "batch") + " of " + counted(report.batch, "sample") + " on " + counted(report.gpus, "GPU") + ", at most " +
+         counted(static_cast<std::uint64_t>(report.capacity), "token") + " a pass (" +
          (report.tokens_with_memory == 0 ? "a GPU has memory for none beside its states; more --gpus or a smaller --model make room"
                                          : "a GPU has memory for " + grouped(static_cast<std::uint64_t>(report.tokens_with_memory))) +
          "); " + report.model + " on " + report.device + ", " + formatted("%.1f", report.ms_per_pass) +

@@ -47,9 +47,6 @@ using table_rows = std::vector<std::vector<std::string>>;
                       value, name);
   return unbroken(text);
 }
-[[nodiscard]] inline std::string plural(std::uint64_t count, std::string const& what) {
-  return grouped(count) + " " + what + (count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
-}
 
 /// The first row and the first column are heads.
 [[nodiscard]] inline std::string html_table(std::string const& caption, table_rows const& rows, std::string_view style = {}) {

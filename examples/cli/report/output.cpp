@@ -23,6 +23,12 @@ std::string grouped(std::uint64_t value) {
   return digits;
 }
 
+std::string counted(std::uint64_t count, std::string const& what) {
+  if (count == 1) return "1 " + what;
+  if (what.ends_with("ry")) return grouped(count) + " " + what.substr(0, what.size() - 1) + "ies";
+  return grouped(count) + " " + what + (what.ends_with("tch") || what.ends_with("ss") ? "es" : "s");
+}
+
 std::string percent(double share) {
   auto const shown = share < 1.0 && share > 0.9999 ? 0.9999 : share;
   char text[32];

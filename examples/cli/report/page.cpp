@@ -35,9 +35,9 @@ namespace {
 
 /// What was planned.
 [[nodiscard]] std::string heading(report_data const& data) {
-  if (data.plans.empty()) return data.title + (data.some_packs.empty() ? "" : ": packs of " + html::plural(data.capacity, "token"));
-  auto out = data.title + ": an epoch on " + html::plural(data.ranks, data.levels.empty() ? "rank" : "GPU");
-  if (data.model_side) out += " of " + html::plural(data.model_side->stages.size(), "stage");
+  if (data.plans.empty()) return data.title + (data.some_packs.empty() ? "" : ": packs of " + counted(data.capacity, "token"));
+  auto out = data.title + ": an epoch on " + counted(data.ranks, data.levels.empty() ? "rank" : "GPU");
+  if (data.model_side) out += " of " + counted(data.model_side->stages.size(), "stage");
   return out;
 }
 

@@ -58,7 +58,7 @@ void add_lengths(page_places& places, report_data const& data) {
     long_samples += static_cast<double>(data.bin_samples[--from]);
     long_tokens += static_cast<double>(data.bin_tokens[from]);
   }
-  places["mean_length"] = escaped(plural(static_cast<std::uint64_t>(tokens / samples + 0.5), "token"));
+  places["mean_length"] = escaped(counted(static_cast<std::uint64_t>(tokens / samples + 0.5), "token"));
   places["long_length"] = grouped(data.bin_edges[from]);
   places["long_samples"] = share(long_samples / samples);
   places["long_tokens"] = share(long_tokens / tokens);

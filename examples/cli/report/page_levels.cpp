@@ -30,7 +30,7 @@ constexpr std::size_t tints = 5;  // that page.html has
   return styles;
 }
 
-[[nodiscard]] std::string name_of(report_level const& l) { return plural(l.length, "token") + " on " + plural(l.sp, "GPU"); }
+[[nodiscard]] std::string name_of(report_level const& l) { return counted(l.length, "token") + " on " + counted(l.sp, "GPU"); }
 
 [[nodiscard]] std::string table_of_levels(report_data const& data) {
   table_rows rows{{"tokens of a pack", "GPUs of a pack", "recomputed layers", "share of the tokens", "packs", "fill", "steps", "ranks",
@@ -57,7 +57,7 @@ constexpr std::size_t tints = 5;  // that page.html has
   auto const n = data.order.size(), columns = (std::min)(n, std::size_t{80});
   auto const levels = data.levels.size();
   chart drawing("order", "Which level is trained when",
-                "A stacked bar for each of " + plural(columns, "stretch") + " of " + plural(n, "step") +
+                "A stacked bar for each of " + counted(columns, "stretch") + " of " + counted(n, "step") +
                     " in training order: the share of every level.",
                 n == 0 ? 1.0 : static_cast<double>(n), 0, 1);
   drawing.y_axis("share of the steps", [](double part) { return compact(100 * part) + " %"; });
@@ -92,8 +92,8 @@ constexpr std::size_t tints = 5;  // that page.html has
   drawing.x_label(0, "0");
   if (n != 0) drawing.x_label(static_cast<double>(n), grouped(n));
   if (data.warm_up * 6 > n) drawing.x_label(static_cast<double>(data.warm_up), grouped(data.warm_up));
-  auto words = "Order " + data.curriculum + ": the level changes " + plural(data.switches, "time") + ".";
-  if (data.warm_up != 0) words += " The first " + plural(data.warm_up, "step") + " are a warm-up on the shortest level.";
+  auto words = "Order " + data.curriculum + ": the level changes " + counted(data.switches, "time") + ".";
+  if (data.warm_up != 0) words += " The first " + counted(data.warm_up, "step") + " are a warm-up on the shortest level.";
   return figure("Order of the steps", drawing.str(), words, html_table("steps of each level in training order", rows));
 }
 

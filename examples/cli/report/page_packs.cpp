@@ -33,8 +33,8 @@ void add_packs(page_places& places, report_data const& data) {
       bar_rows("packs", "Some of the packs", "One row for each pack, its samples from left to right.", rows, shapes,
                static_cast<double>(data.capacity), [](double tokens) { return grouped(static_cast<std::uint64_t>(tokens)); });
   places["packs"] =
-      figure(plural(rows.size(), "pack") + ", evenly spaced in the plan", "<div class=\"wide\">" + picture + "</div>",
-             "A row is a pack of up to " + grouped(data.capacity) + " tokens, a block is a sample; blank is room left." +
+      figure(counted(rows.size(), "pack") + ", evenly spaced in the plan", "<div class=\"wide\">" + picture + "</div>",
+             "A row is a pack of up to " + counted(data.capacity, "token") + ", a block is a sample; blank is room left." +
                  (many ? " After " + grouped(report_pack::most - 1) + " samples, the last block is all others." : std::string()),
              html_table("the same in figures", figures));
 }

@@ -106,9 +106,10 @@ struct shown_plan {
 }
 
 [[nodiscard]] std::string scope(report_data const& data) {
-  return plural(data.samples, "sample") + ", " + plural(data.tokens, "token") + "; packs of up to " + grouped(data.capacity) + " tokens; " +
-         (data.levels.empty() ? plural(data.ranks, "rank") + ", each with " + plural(data.micro_batches, "micro-batch") + " a step"
-                              : plural(data.levels.size(), "level") + " on " + plural(data.ranks, "GPU")) +
+  return counted(data.samples, "sample") + ", " + counted(data.tokens, "token") + "; packs of up to " + counted(data.capacity, "token") +
+         "; " +
+         (data.levels.empty() ? counted(data.ranks, "rank") + ", each with " + counted(data.micro_batches, "micro-batch") + " a step"
+                              : counted(data.levels.size(), "level") + " on " + counted(data.ranks, "GPU")) +
          ". Times are modelled for " + data.model + " on " + data.device + ", not measured.";
 }
 
@@ -168,10 +169,10 @@ struct shown_plan {
     auto const places = r.some_steps();
     auto const n = places.size();
     chart drawing("load-" + std::to_string(i), "Modelled load of the ranks, step by step: " + r.plan->name,
-                  "One bar for each of " + plural(n, "step") + ". Waiting takes " + idle(*r.plan) + " of the time of all steps.",
+                  "One bar for each of " + counted(n, "step") + ". Waiting takes " + idle(*r.plan) + " of the time of all steps.",
                   n == 0 ? 1.0 : static_cast<double>(n), 0, most > 0 ? most / unit : 1.0);
     drawing.y_axis(std::string(name) + ", modelled");
-    drawing.x_axis(n == r.steps.size() ? "steps" : grouped(n) + " of " + plural(r.steps.size(), "step"));
+    drawing.x_axis(n == r.steps.size() ? "steps" : grouped(n) + " of " + counted(r.steps.size(), "step"));
     table_rows rows{{"step", "fastest", "mean", "slowest"}};
     for (std::size_t k = 0; k < n; ++k) {
       auto const& [fastest, mean, slowest] = r.steps[places[k]];

@@ -59,7 +59,7 @@ constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward
       kinds.push_back({shape.name, shape.style, shape.top, shape.height});
     }
   auto const all =
-      plural(model.micro_batches, "micro-batch") + " through " + plural(model.stages.size(), "stage") + " under " + model.schedule;
+      counted(model.micro_batches, "micro-batch") + " through " + counted(model.stages.size(), "stage") + " under " + model.schedule;
   auto const picture = bar_rows("timeline", "Timeline of " + place,
                                 "One row for each stage, time from left to right: " + all + ". Stages wait " + waits + " of the time.",
                                 rows, kinds, until, [](double ms) { return ms == 0 ? std::string("0") : short_duration(ms); });

@@ -25,8 +25,6 @@ std::string title_of(std::vector<std::string> const& files) {
   return title;
 }
 
-std::string counted(std::uint64_t count, std::string const& what) { return grouped(count) + " " + what + (count == 1 ? "" : "s"); }
-
 std::string many_bytes(std::int64_t bytes) { return counted(static_cast<std::uint64_t>(bytes), "byte"); }
 
 void add_histogram(report_data& page, std::vector<std::int64_t> const& tokens) {

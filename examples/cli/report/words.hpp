@@ -26,9 +26,6 @@ template <class... Values>
 /// The files of a data set in a line.
 [[nodiscard]] std::string title_of(std::vector<std::string> const& files);
 
-/// "3 samples".
-[[nodiscard]] std::string counted(std::uint64_t count, std::string const& what);
-
 /// "4,096 bytes".
 [[nodiscard]] std::string many_bytes(std::int64_t bytes);
 
