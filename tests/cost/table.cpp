@@ -72,7 +72,7 @@ TEST_CASE("table: what is no table is refused") {
     return refusal([&] { return cost_table(lengths, costs)(1); });
   };
   CHECK(of({}, {}) == "a table of 0 lengths and 0 costs: as many are needed, and one at least");
-  CHECK(of({1, 2}, {1}) == "a table of 2 lengths and 1 cost: as many are needed, and one at least");
+  CHECK(of({1, 2}, {1}) == "a table of 2 lengths and 1 costs: as many are needed, and one at least");
   CHECK(of({1, 2, 2}, {1, 2, 3}) == "lengths[2] = 2 must be above its predecessor");
   CHECK(of({-1}, {1}) == "lengths[0] = -1 must be in [0, 2^31)");
   CHECK(of({1, std::int64_t{1} << 31}, {1, 2}) == "lengths[1] = 2147483648 must be in [0, 2^31)");

@@ -69,7 +69,7 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "make_run": ((r", or automatic$", ", or None"),),
     "memory": _SETTING,
     "micro_batches": _KEYED,
-    "observe_ranks": ((r"^(?=\d+ times for)", "ms has "),),
+    "observe_ranks": ((r"^(?=\d+ times? for)", "ms has "),),
     "packed_row": ((r"\blongest = ", "max_seqlen = "),),
     "partition": (
         (r"\blayers\[", "costs["),
@@ -93,6 +93,11 @@ _CLASSES: set[str] = set()  # of this package
 def shown(value: Any) -> str:
     """A value as sentences show it, in one line."""
     return " ".join(reprlib.repr(value).split())
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things in words: "1 step", "3,000 steps", "2 micro-batches"."""
+    return f"{number:,} {what}" + ("" if number == 1 else "es" if what.endswith("tch") else "s")
 
 
 def integer(name: str, value: Any) -> int:

@@ -159,7 +159,7 @@ def _memory_of(device: Any) -> tuple[int, bool]:
     """Bytes that may be used, and whether the device is a Hopper or later."""
     known = ballast.devices()
     if isinstance(device, str) and device.lower() in known:
-        return known[device.lower()] // 10 * 9, device.lower() not in ("v100", "a100")
+        return known[device.lower()] // 10 * 9, not device.lower().startswith(("v100", "a100"))
     if isinstance(device, (int, np.integer)) and not isinstance(device, bool):
         if device < 1:
             raise ValueError(f"device = {device} must be a positive number of bytes")

@@ -208,7 +208,10 @@ class LevelRun:
     def resume(self, words: Sequence[int]) -> None:
         words = list(words)
         if len(words) < 6 or words[-1] != _digest(words[:-1]) or words[0] != VERSION:
-            raise ValueError("the state is damaged, or not that of a run in levels: its digest is another")
+            raise ValueError(
+                "the state is damaged, or not that of a run in levels: its digest is another; give all that state()"
+                " returned, or an older state"
+            )
         if words[1] != self._data:
             raise ValueError("the state is of a run with other samples, seed, order or policy for long samples")
         _, _, step, epoch, count = words[:5]

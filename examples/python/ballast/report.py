@@ -8,6 +8,8 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ._arguments import counted
+
 if TYPE_CHECKING:
     from ._ballast import Comparison
 
@@ -66,8 +68,8 @@ class Report:
     def _scope(self) -> str:
         c = self._compared
         return (
-            f"{c.samples:,} samples of {c.tokens:,} tokens in packs of up to {c.capacity:,}; {c.ranks:,} "
-            f"rank{'s' * (c.ranks != 1)} of {c.micro_batches:,} micro-batch{'es' * (c.micro_batches != 1)} a step. "
+            f"{counted(c.samples, 'sample')} of {counted(c.tokens, 'token')} in packs of up to {c.capacity:,}; "
+            f"{counted(c.ranks, 'rank')} of {counted(c.micro_batches, 'micro-batch')} a step. "
             f"Waiting and time are modelled{self._model and ' for ' + self._model}."
         )
 
@@ -85,12 +87,13 @@ class Report:
 
     def _notes(self) -> list[str]:
         notes = [
-            f"No plan of these samples waits less than {self.least_idle:.2%}, or has fewer than {self.least_packs:,} "
-            "packs."
+            f"No plan of these samples waits less than {self.least_idle:.2%}, or has fewer than "
+            f"{counted(self.least_packs, 'pack')}."
         ]
         if self.measured is not None:
             notes.append(
-                f"Measured: {self.measured.tokens_per_second:,.0f} tokens a second over {self.measured.steps:,} steps."
+                f"Measured: {self.measured.tokens_per_second:,.0f} tokens a second over "
+                f"{counted(self.measured.steps, 'step')}."
             )
         return notes
 
@@ -128,7 +131,7 @@ class Report:
         if self.measured is not None:
             waiting = self.measured.waiting
             waited = "" if waiting is None else f", in which ranks waited {waiting:.2%} of the time"
-            notes = [f"Measured over {self.measured.steps:,} steps{waited}. {self._notes()[-1]}"]
+            notes = [f"Measured over {counted(self.measured.steps, 'step')}{waited}. {self._notes()[-1]}"]
         return self._compared.page(title, model, device, notes)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._arguments import levels as levels_of
-from ._arguments import named
+from ._arguments import counted, named
 from ._ballast import make_run, share_packs
 from ._data_sets import array_of, as_array
 from ._levels import How, LevelRun, Setting
@@ -429,10 +429,13 @@ class TrainingRun:
     def _line(self) -> str:
         """The plan of this pass in words."""
         if isinstance(self._run, LevelRun):
-            levels = ", ".join(f"{level.tokens:,} tokens on {level.degree}" for level in self.settings)
-            return f"{len(self._lengths):,} samples in levels of {levels}; {self.ranks} ranks; idle {self.idle:.2%}"
+            levels = ", ".join(f"{counted(level.tokens, 'token')} on {level.degree}" for level in self.settings)
+            return (
+                f"{counted(len(self._lengths), 'sample')} in levels of {levels}; {counted(self.ranks, 'rank')};"
+                f" idle {self.idle:.2%}"
+            )
         return self._run.line(self._options["capacity"])
 
     def __repr__(self) -> str:
         epochs = f"epoch {self._epoch + 1} of {self._options['epochs']}"
-        return f"<TrainingRun: {self.step:,} steps done, {epochs}: {self._line()}>"
+        return f"<TrainingRun: {counted(self.step, 'step')} done, {epochs}: {self._line()}>"

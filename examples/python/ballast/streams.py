@@ -69,8 +69,11 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
         if places >= 2**62:
             raise ValueError(f"capacity = {capacity} times ranks and micro_batches must be below 2^62")
         words = [] if state is None else [int(word) for word in state]
-        if words and words.pop() != _digest(words):
-            raise ValueError("the state is not one of a stream, or is damaged: its last integer is no digest of the others")
+        if state is not None and (not words or words.pop() != _digest(words)):
+            raise ValueError(
+                "the state is not one of a stream, or is damaged: its last integer is no digest of the others;"
+                " give all that state() returned, or an older state"
+            )
         self._ended = words[0] if words else 0  # steps handed out after the last sample came
         self._last: list[int] = []  # the state when it came
         words = words[1:]

@@ -25,7 +25,7 @@ import numpy as np
 
 import ballast
 
-from ._arguments import integer, named_in
+from ._arguments import counted, integer, named_in
 from ._fits import Fit, fits
 from ._rows import check_batch, check_model, check_rows, watch
 
@@ -223,7 +223,9 @@ class Plan:
             yield [run.packs_of(rank) for rank in range(self._ranks)]
 
     def __repr__(self) -> str:
-        return f"<Plan: {self.steps_done:,} steps done, {self.epochs} epochs: {self._reported._line()}>"
+        return (
+            f"<Plan: {counted(self.steps_done, 'step')} done, {counted(self.epochs, 'epoch')}: {self._reported._line()}>"
+        )
 
     def __copy__(self) -> Plan:
         """Another plan that counts its own steps, without planning again."""

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/recompute/chain.hpp>
 
@@ -10,6 +11,7 @@
 #include "arrays.hpp"
 #include "binders.hpp"
 #include "interrupt.hpp"
+#include "report/output.hpp"
 
 // Chains of layers: pipeline stages, and what to compute again.
 
@@ -47,9 +49,8 @@ struct recompute_plan {
 };
 
 nb::list steps_of(recompute_plan const& plan) {
-  constexpr char const* names[] = {"forward", "save", "backward", "drop"};
   nb::list out;
-  for (auto const& step : plan.schedule.steps) out.append(nb::make_tuple(names[static_cast<std::size_t>(step.action)], step.block));
+  for (auto const& step : plan.schedule.steps) out.append(nb::make_tuple(ballast::to_string(step.action), step.block));
   return out;
 }
 
@@ -78,7 +79,12 @@ void bind_chains(nb::module_& m) {
           "Stage s has layers boundaries[s] to boundaries[s + 1] - 1.")
       .def_prop_ro(
           "bottleneck", [](stages const& s) { return s.bottleneck.value; }, "Cost of the most expensive stage; the least possible.")
-      .def_prop_ro("lower_bound", [](stages const& s) { return s.bottleneck.lower_bound; }, "Lower bound of any partition.");
+      .def_prop_ro(
+          "lower_bound", [](stages const& s) { return s.bottleneck.lower_bound; }, "Lower bound of any partition.")
+      .def("__repr__", [](stages const& s) {
+        return "<Stages: " + ballast_cli::counted(s.boundaries.back(), "layer") + " in " +
+               ballast_cli::counted(s.boundaries.size() - 1, "stage") + ", the slowest costs " + std::to_string(s.bottleneck.value) + ">";
+      });
   m.def(
       "partition",
       [](array_like const& costs, std::uint64_t stage_count, std::uint64_t min_layers, optional_array const& sizes,
@@ -113,7 +119,13 @@ void bind_chains(nb::module_& m) {
       .def_prop_ro(
           "lower_bound", [](recompute_plan const& p) { return p.schedule.time.lower_bound; },
           "No schedule that keeps what it keeps until its backward is faster.")
-      .def_prop_ro("peak", [](recompute_plan const& p) { return p.peak; }, "Largest number of live bytes.");
+      .def_prop_ro(
+          "peak", [](recompute_plan const& p) { return p.peak; }, "Largest number of live bytes.")
+      .def("__repr__", [](recompute_plan const& p) {
+        return "<Recompute: " + ballast_cli::counted(p.schedule.steps.size(), "step") + " in time " +
+               std::to_string(p.schedule.time.value) + ", at most " + ballast_cli::counted(static_cast<std::uint64_t>(p.peak), "byte") +
+               ">";
+      });
   m.def("recompute", &recompute, "forward"_a, "backward"_a, "output"_a, "saved"_a, "budget"_a, nb::kw_only(), "gradient"_a = nb::none(),
         "input"_a = 0, "slots"_a = 500,
         "The fastest schedule of a chain of blocks whose live bytes stay within `budget`.\n\n"

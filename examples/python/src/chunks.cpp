@@ -15,6 +15,7 @@
 #include "binders.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "report/output.hpp"
 #include "shards.hpp"
 
 namespace ballast_python {
@@ -107,7 +108,8 @@ void bind_chunks(nb::module_& m) {
       .def_ro("size", &chunk_plan::size, "Most tokens of a chunk.")
       .def_ro("retain", &chunk_plan::retain, "Chunks of a chain that keep their activations.")
       .def("__repr__", [](chunk_plan const& p) {
-        return "<Chunks: " + std::to_string(p.chunks.size()) + " chunks in " + std::to_string(p.chunks.chains.size()) + " chains>";
+        return "<Chunks: " + ballast_cli::counted(p.chunks.size(), "chunk") + " in " +
+               ballast_cli::counted(p.chunks.chains.size(), "chain") + ">";
       });
   m.def("retained_tasks", &tasks_of, nb::sig("def retained_tasks(chunks: int, retain: int = 1) -> list[tuple[int, str]]"), "chunks"_a,
         "retain"_a = 1,

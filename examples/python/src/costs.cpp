@@ -20,6 +20,8 @@
 #include <utility>
 
 #include "binders.hpp"
+#include "report/output.hpp"
+#include "words.hpp"
 
 namespace ballast_python {
 
@@ -46,10 +48,16 @@ std::optional<transformer> shape_of(nb::handle model, bool images) {
   return nb::cast<transformer>(nb::module_::import_("ballast.models").attr("shape_of")(model, "images"_a = images));
 }
 
+std::string in_a_line(transformer const& t) {
+  return ballast_cli::counted(static_cast<std::uint64_t>(t.layers), "layer") + " of width " +
+         ballast_cli::grouped(static_cast<std::uint64_t>(t.hidden)) + ", " +
+         ballast_cli::counted(static_cast<std::uint64_t>(ballast::parameters(t)), "parameter");
+}
+
 namespace {
 
 any_cost time_of_samples(transformer const& model, std::string const& device, std::int64_t capacity) {
-  auto const& on = ballast::device_named(device);
+  auto const& on = entry_named(ballast::devices, device, "device");
   return {ballast::coarse_cost{.fine = ballast::sample_time(model, on, {.rates = ballast::kernels_for(on)}, {}, {.capacity = capacity})}};
 }
 
@@ -199,7 +207,8 @@ void bind_transformer(nb::module_& m) {
       .def_prop_ro(
           "parameters", [](transformer const& t) { return ballast::parameters(t); }, "Number of parameters.")
       .def_ro("layers", &transformer::layers, "Number of layers.")
-      .def_ro("hidden", &transformer::hidden, "Width of the residual stream.");
+      .def_ro("hidden", &transformer::hidden, "Width of the residual stream.")
+      .def("__repr__", [](transformer const& t) { return "<Transformer: " + in_a_line(t) + ">"; });
   m.def(
       "transformer", [](std::string const& name) { return ballast::transformer_preset(name); }, "name"_a,
       "The shape of a published model, by one of the names in ballast.presets().");

@@ -35,4 +35,7 @@ class cost_argument : public nb::object {
 /// Prices micro-batches by the cost, in a unit in which all samples can be planned, unless the options have prices.
 void price_micro_batches(ballast::batching_options& options, any_cost& cost, integers const& lengths);
 
+/// The shape of a model in a line.
+[[nodiscard]] std::string in_a_line(ballast::transformer const& model);
+
 }  // namespace ballast_python

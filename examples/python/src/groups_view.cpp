@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "binders.hpp"
+#include "report/output.hpp"
 
 namespace ballast_python {
 
@@ -64,7 +65,7 @@ void bind_groups(nb::module_& m) {
       .def(
           "__iter__", [](nb::handle self) { return nb::steal(PySeqIter_New(self.ptr())); },
           nb::sig("def __iter__(self) -> collections.abc.Iterator[numpy.typing.NDArray[numpy.uint32]]"))
-      .def("__repr__", [](groups_view const& self) { return "<" + std::to_string(self.count) + " packs>"; });
+      .def("__repr__", [](groups_view const& self) { return "<" + ballast_cli::counted(self.count, "pack") + ">"; });
 }
 
 }  // namespace ballast_python

@@ -20,6 +20,7 @@
 #include "arrays.hpp"
 #include "binders.hpp"
 #include "groups_view.hpp"
+#include "report/output.hpp"
 
 namespace ballast_python {
 
@@ -49,7 +50,8 @@ void bind_row(nb::module_& m) {
       .def_prop_ro("position_ids", &part_of<&row::position_ids>, "The position of each token in its sequence.")
       .def_prop_ro("segment_ids", &part_of<&row::segment_ids>, "The number of each token's sequence, from 1; 0 is padding.")
       .def("__repr__", [](row const& r) {
-        return "<PackedRow: " + std::to_string(r.size().tokens) + " tokens, " + std::to_string(r.size().offsets - 1) + " sequences>";
+        return "<PackedRow: " + ballast_cli::counted(r.size().tokens, "token") + ", " +
+               ballast_cli::counted(r.size().offsets - 1, "sequence") + ">";
       });
   m.def(
       "packed_row",

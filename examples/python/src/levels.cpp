@@ -21,6 +21,7 @@
 #include "interrupt.hpp"
 #include "planned_lengths.hpp"
 #include "planning/level_planning.hpp"
+#include "report/output.hpp"
 #include "sample_numbers.hpp"
 #include "shards.hpp"
 #include "words.hpp"
@@ -163,16 +164,10 @@ level_steps levels_for(array_like const& lengths, level_argument const& levels, 
   require(model.has_value(), [] { return "cost is no name of a model, no config of one, and no Transformer"; });
   ballast::sequence_parallel_setup on;
   on.model = *model;
-  on.device = ballast::device_named(device);
+  on.device = entry_named(ballast::devices, device, "device");
   on.devices = gpus;
   on.kernels = ballast::times_of({.device = on.device, .mfu = {}, .time = {}, .links = {}, .hidden = {}}, {});
-  auto const order = std::find_if(std::begin(ballast_cli::curricula), std::end(ballast_cli::curricula),
-                                  [&](auto const& c) { return c.word == curriculum; });
-  require(order != std::end(ballast_cli::curricula), [&] {
-    auto sentence = "curriculum = \"" + curriculum + "\" is not one of";
-    for (auto const& c : ballast_cli::curricula) sentence += (&c == ballast_cli::curricula ? " " : ", ") + std::string(c.word);
-    return sentence;
-  });
+  auto const& order = entry_named(ballast_cli::curricula, curriculum, "curriculum");
   auto const policy = value_named(oversize_words, oversize, "oversize", of_steps);
   auto const named = nb::isinstance<nb::str>(levels);
   require(named || !capacity.has_value(),
@@ -184,7 +179,7 @@ level_steps levels_for(array_like const& lengths, level_argument const& levels, 
                                {.devices = gpus,
                                 .micro_batches = micro_batches,
                                 .oversize = policy,
-                                .order = {.order = order->order, .warm_up = warm_up.value_or(order->warm_up)},
+                                .order = {.order = order.order, .warm_up = warm_up.value_or(order.warm_up)},
                                 .seed = seed,
                                 .epoch = epoch}),
                        {},
@@ -249,8 +244,8 @@ void bind_levels(nb::module_& m) {
           "A number of 64 bits that is equal for equal plans; it is that of `ballast plan --levels`.")
       .def("__len__", [](level_steps const& of) { return of.table.level.size(); })
       .def("__repr__", [](level_steps const& of) {
-        return "<Levels: " + std::to_string(of.plan.levels.size()) + " levels, " + std::to_string(of.table.level.size()) + " steps, " +
-               std::to_string(of.table.devices) + " GPUs>";
+        return "<Levels: " + ballast_cli::counted(of.plan.levels.size(), "level") + ", " +
+               ballast_cli::counted(of.table.level.size(), "step") + ", " + ballast_cli::counted(of.table.devices, "GPU") + ">";
       });
   m.def("levels", &levels_for, "lengths"_a, "levels"_a = "auto", nb::kw_only(), "gpus"_a, "cost"_a = nb::none(), "capacity"_a = nb::none(),
         "micro_batches"_a = 1, "device"_a = "h100", "curriculum"_a = "hbp", "oversize"_a = "reject", "seed"_a = 0, "epoch"_a = 0,

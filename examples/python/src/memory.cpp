@@ -21,6 +21,8 @@
 
 #include "binders.hpp"
 #include "costs.hpp"
+#include "report/output.hpp"
+#include "words.hpp"
 
 namespace ballast_python {
 
@@ -65,7 +67,7 @@ ballast::trainable trained_of(std::string const& name) {
 /// "plain", "in-place" and so on, or "chunked:8".
 ballast::head_loss loss_of(std::string const& name) {
   auto const colon = name.find(':');
-  ballast::head_loss out{.how = ballast::find_named(ballast::head_losses, std::string_view(name).substr(0, colon), "loss").how};
+  ballast::head_loss out{.how = entry_named(ballast::head_losses, std::string_view(name).substr(0, colon), "loss").how};
   if (colon == std::string::npos) return out;
   auto const* const end = name.data() + name.size();
   auto const [at, error] = std::from_chars(name.data() + colon + 1, end, out.chunks);
@@ -78,9 +80,10 @@ ballast::head_loss loss_of(std::string const& name) {
 
 /// "none", "full", or modules such as "core_attn,mlp".
 ballast::recompute_setting recompute_of(std::string const& name) {
-  if (name == "none") return {};
-  if (name == "full") return {.what = ballast::recompute_setting::kind::uniform};
-  return {.what = ballast::recompute_setting::kind::modules, .modules = ballast::module_set_named(name)};
+  auto const word = ballast_cli::lower_case(name);
+  if (word == "none") return {};
+  if (word == "full") return {.what = ballast::recompute_setting::kind::uniform};
+  return {.what = ballast::recompute_setting::kind::modules, .modules = ballast::module_set_named(word)};
 }
 
 ballast::attention_kernel attention_of(bool stored_scores) {
@@ -116,7 +119,7 @@ nb::dict layer_tensors(nb::handle model, std::int64_t layer, std::string const& 
                        bool repeated_keys, bool composed_activation, std::string const& train, std::int64_t adapter_value,
                        bool adapter_dropout, bool fused_queries, bool float_norms, bool short_softmax) {
   nb::dict out;
-  ballast::activation_setting const by{.count = ballast::framework_named(framework).count,
+  ballast::activation_setting const by{.count = entry_named(ballast::frameworks, framework, "framework").count,
                                        .attention = attention_of(stored_scores),
                                        .kernels = {.value = value,
                                                    .repeated_keys = repeated_keys,
@@ -146,7 +149,7 @@ ballast::training_setting setting_of(transformer const& model, std::optional<std
                                      bool stored_scores, bool dropout, std::optional<std::int64_t> value, std::optional<bool> repeated_keys,
                                      std::optional<bool> composed_activation, std::optional<std::int64_t> adapter_value,
                                      std::optional<bool> adapter_dropout, std::optional<bool> stream_pools) {
-  auto const usual = trainer ? ballast::trainer_named(*trainer) : ballast::trainer{.framework = "eager"};
+  auto const usual = trainer ? entry_named(ballast::trainers, *trainer, "trainer") : ballast::trainer{.framework = "eager"};
   auto kernels = trainer ? kernels_of(usual, model) : usual.kernels;
   kernels.hidden_dropout = kernels.attention_dropout = dropout;
   kernels.value = value.value_or(kernels.value);
@@ -163,8 +166,8 @@ ballast::training_setting setting_of(transformer const& model, std::optional<std
                          .zero = zero.value_or(usual.zero)},
               .expert = expert,
               .expert_tensor = expert_tensor,
-              .optimizer = ballast::optimizer_named(optimizer ? *optimizer : usual.optimizer),
-              .framework = ballast::framework_named(framework ? *framework : usual.framework),
+              .optimizer = entry_named(ballast::optimizers, optimizer ? *optimizer : usual.optimizer, "optimizer"),
+              .framework = entry_named(ballast::frameworks, framework ? *framework : usual.framework, "framework"),
               .loss = loss ? loss_of(*loss) : usual.loss,
               .attention = attention_of(stored_scores),
               .kernels = kernels,
@@ -251,7 +254,10 @@ void bind_with_setting(nb::module_& m, char const* name, Function function, char
 
 void bind_memory(nb::module_& m) {
   nb::class_<vision_language_model>(m, "VisionLanguageModel",
-                                    "The shape of a vision-language model. Make it by ballast.vision_language_model(...), or by name.");
+                                    "The shape of a vision-language model. Make it by ballast.vision_language_model(...), or by name.")
+      .def("__repr__", [](vision_language_model const& v) {
+        return "<VisionLanguageModel: " + in_a_line(v.vision.body) + "; language model: " + in_a_line(v.language) + ">";
+      });
   m.def(
       "vision_language_model", [](std::string const& name) { return ballast::vision_language_preset(name); }, "name"_a,
       "The shape of a published model, as in \"qwen2.5-vl-7b\".");

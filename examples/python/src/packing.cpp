@@ -32,8 +32,8 @@ namespace ballast_python {
 
 namespace {
 
+using ballast_cli::counted;
 using ballast_cli::grouped;
-using ballast_cli::html::plural;
 
 struct request {
   ballast::packing_options options;
@@ -168,9 +168,9 @@ void bind_plan(nb::module_& m) {
       .def("__setstate__", &restore, nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"))
       .def("__repr__", [](packing_plan const& p) {
         auto const& plan = p.plan;
-        return "<Packing: " + plural(plan.packs.members.size(), plan.pieces.empty() ? "sample" : "samples and piece") + " in " +
-               plural(plan.packs.size(), "pack") + " of up to " + grouped(static_cast<std::uint64_t>(p.options.capacity)) +
-               " tokens, at least " + grouped(static_cast<std::uint64_t>(plan.count.lower_bound)) + " needed; fill " +
+        return "<Packing: " + counted(plan.packs.members.size(), plan.pieces.empty() ? "sample" : "samples and piece") + " in " +
+               counted(plan.packs.size(), "pack") + " of up to " + counted(static_cast<std::uint64_t>(p.options.capacity), "token") +
+               ", at least " + grouped(static_cast<std::uint64_t>(plan.count.lower_bound)) + " needed; fill " +
                ballast_cli::percent(plan.fill(p.options.capacity)) +
                (plan.set_aside.empty() ? std::string() : "; " + grouped(plan.set_aside.size()) + " set aside") + ">";
       });

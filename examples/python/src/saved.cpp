@@ -15,7 +15,7 @@ namespace ballast_python {
 namespace {
 
 void require_whole(bool whole) {
-  ballast::require(whole, [] { return "the saved plan is damaged: its arrays do not fit each other"; });
+  ballast::require(whole, [] { return "the saved plan is damaged: its arrays do not fit each other; plan again from the lengths"; });
 }
 
 ballast::groups<> groups_from(nb::handle offsets, nb::handle members) {

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 #include <ballast/attention/document_shares.hpp>
 #include <ballast/batching/shard_weights.hpp>
@@ -32,6 +33,7 @@
 #include "groups_view.hpp"
 #include "interrupt.hpp"
 #include "planning/schedulers.hpp"
+#include "report/output.hpp"
 #include "words.hpp"
 
 namespace ballast_python {
@@ -62,7 +64,7 @@ void require_positive(std::vector<std::int64_t> const& lengths) {
 shared_cost cost_of_model(ballast::transformer const& model, std::uint64_t ranks, std::int64_t capacity, std::string const& name,
                           std::uint32_t recomputed_layers) {
   require(ranks > 0 && ranks < std::uint64_t{1} << 20, [&] { return "ranks = " + std::to_string(ranks) + " must be in 1 ... 2^20 - 1"; });
-  auto const& device = ballast::device_named(name);
+  auto const& device = entry_named(ballast::devices, name, "device");
   auto const kernels = ballast::times_of({.device = device, .mfu = {}, .time = {}, .links = {}, .hidden = {}}, {});
   auto const alone = ballast::sample_time(model, device, kernels, {}, {.capacity = capacity, .recomputed_layers = recomputed_layers});
   shared_cost out{.of = degree_cost_of(model, device, ballast::datasheet_fabric(device),
@@ -161,7 +163,7 @@ void bind_pass(nb::module_& m) {
           "the samples of the batch are one behind the other.")
       .def("__repr__", [](shard_pass const& p) {
         return "<ShardPass " + std::to_string(p.pass) + " of rank " + std::to_string(p.rank) + ": " +
-               std::to_string(p.of->plan()(p.rank, p.pass).size()) + " pieces>";
+               ballast_cli::counted(p.of->plan()(p.rank, p.pass).size(), "piece") + ">";
       });
 }
 
@@ -211,8 +213,8 @@ void bind_plan(nb::module_& m) {
           "hash", [](shard_plan const& s) { return ballast::hash(s.plan()); },
           "A number of 64 bits that is equal for equal plans, on every machine, and equals that of the C++ library.")
       .def("__repr__", [](shard_plan const& s) {
-        return "<Shards: " + std::to_string(s.plan().ranks()) + " ranks, " + std::to_string(s.plan().passes()) + " passes, " +
-               std::to_string(s.plan().rank_groups.size()) + " groups>";
+        return "<Shards: " + ballast_cli::counted(s.plan().ranks(), "rank") + ", " + ballast_cli::counted(s.plan().passes(), "pass") +
+               ", " + ballast_cli::counted(s.plan().rank_groups.size(), "group") + ">";
       });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <ballast/batching/step_randomness.hpp>
 #include <ballast/core/classes.hpp>
@@ -197,11 +198,11 @@ void bind_plan(nb::module_& m) {
 }  // namespace
 
 std::string in_a_line(ballast::batching<> const& plan, std::int64_t capacity, std::size_t set_aside) {
+  using ballast_cli::counted;
   using ballast_cli::percent;
-  using ballast_cli::html::plural;
-  auto line = plural(plan.packs.members.size() - plan.repeated.size(), "sample") + " in " + plural(plan.packs.size(), "pack") +
-              " of up to " + plural(static_cast<std::uint64_t>(capacity), "token") + "; " + plural(plan.steps(), "step") + " on " +
-              plural(plan.ranks, "rank") + " of " + plural(plan.micro_batches, "micro-batch") + "; idle " + percent(idle_of(plan)) +
+  auto line = counted(plan.packs.members.size() - plan.repeated.size(), "sample") + " in " + counted(plan.packs.size(), "pack") +
+              " of up to " + counted(static_cast<std::uint64_t>(capacity), "token") + "; " + counted(plan.steps(), "step") + " on " +
+              counted(plan.ranks, "rank") + " of " + counted(plan.micro_batches, "micro-batch") + "; idle " + percent(idle_of(plan)) +
               ", fill " + percent(plan.fill(capacity));
   for (auto const& [count, what] :
        {std::pair{set_aside, " set aside"}, {plan.dropped.size(), " dropped"}, {plan.repeated.size(), " repeated"}})

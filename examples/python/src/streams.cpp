@@ -45,7 +45,7 @@ stream stream_of(std::int64_t capacity, std::uint64_t micro_batches, cost_argume
   if (words.empty()) return stream(policy(shape, work), tokens);
   auto const n = words.size() < 5 || words[3] < 0 || words[4] < 0 ? 0 : static_cast<std::size_t>(words[3]);
   ballast::require(words.size() >= 5 && n < words.size() && words.size() == 5 + 3 * n + static_cast<std::size_t>(words[4]),
-                   [] { return "the state is not one of a stream"; });
+                   [] { return "the state is not one of a stream: give all that state() returned, or an older state"; });
   auto const all = std::span(words).subspan(5);
   ballast::outlier_state state{
       .samples = static_cast<std::uint64_t>(words[0]),

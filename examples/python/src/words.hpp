@@ -9,7 +9,9 @@
 #include <string>
 #include <string_view>
 
-// The words by which Python names the enumerators of options.
+#include "nearest.hpp"
+
+// The words by which Python names the enumerators of options, and the entries of tables.
 
 namespace ballast_python {
 
@@ -34,16 +36,21 @@ inline constexpr word<ballast::synchronisation> synchronisation_words[] = {{"per
 /// How many policies for longer samples a planner takes: padded rows are not split, and only packs exceed the capacity.
 inline constexpr std::size_t of_padded_rows = 4, of_steps = 5;
 
-/// The enumerator of a word; throws invalid_input with a list of the words.
+/// The entry of a table with this word, as the command line finds it; throws invalid_input with a list of the words.
+template <class Table>
+[[nodiscard]] auto const& entry_named(Table const& table, std::string_view name, char const* option) {
+  auto const* const entry = ballast_cli::find_word(name, table);
+  ballast::require(entry != nullptr, [&] {
+    return std::string(option) + " = \"" + std::string(name) + "\" is not one of " + ballast_cli::one_of(name, table);
+  });
+  return *entry;
+}
+
+/// The enumerator of a word.
 /// @param taken  how many of the words are allowed
 template <class Value, std::size_t N>
 [[nodiscard]] Value value_named(word<Value> const (&words)[N], std::string const& name, char const* option, std::size_t taken = N) {
-  auto const allowed = std::span(words).first(taken);
-  for (auto const& w : allowed)
-    if (w.name == name) return w.value;
-  auto sentence = std::string(option) + " = \"" + name + "\" is not one of";
-  for (auto const& w : allowed) sentence += (&w == words ? " " : ", ") + std::string(w.name);
-  throw ballast::invalid_input(sentence);
+  return entry_named(std::span(words).first(taken), name, option).value;
 }
 
 }  // namespace ballast_python
