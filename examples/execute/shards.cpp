@@ -65,7 +65,7 @@ int main() {
       schedules{.what = "global_schedule"}, rows{.what = "zigzag shares of rows"};
   std::size_t spoilt = 0, found = 0, odd = 0;  // odd: groups of 3, 5, 6 or 7 ranks
   for (auto const how : {ballast::execution::independent, ballast::execution::lockstep, ballast::execution::mixed})
-    planned[static_cast<int>(how)].what = std::string("plan_shards, ") + to_string(how);
+    planned[static_cast<int>(how)].what = "plan_shards, " + std::string(to_string(how));
 
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     auto [data, options] = draw_batch(seed, model.vocabulary);

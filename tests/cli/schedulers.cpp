@@ -3,6 +3,7 @@
 #include "planning/schedulers.hpp"
 
 #include "errors.hpp"
+#include "report/output.hpp"
 #include "report/words.hpp"
 
 #include "support/catch.hpp"
