@@ -26,7 +26,6 @@ std::set<std::string> const data{
     "batching/vector_options",
     "core/config",
     "core/level",
-    "core/status",
     "cost/parallelism",
     "graph/subgraphs",
     "levels/options",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/training_run.hpp>
 
@@ -511,8 +512,8 @@ TEST_CASE("training_run: refuses by name what cannot be") {
   for (auto const& [step, pass] : {std::pair<std::uint64_t, std::uint64_t>{2, 0}, {4, 77}, {205, 2}, {1, 1}}) {
     state.step = step;
     state.pass = pass;
-    CHECK(resumed(state) == "the state is damaged: it counts " + std::to_string(step - 1) + " steps in its " + std::to_string(pass) +
-                                " complete passes through 100 samples");
+    CHECK(resumed(state) ==
+          ballast::sentence("the state is damaged: it counts ", step - 1, " steps in its ", pass, " complete passes through 100 samples"));
   }
   state = run.state();
   state.parts[0].costs = {.measured = true, .per_unit = {{{1, 3}, {0, 1}, {0, 1}}}};

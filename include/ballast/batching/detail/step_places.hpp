@@ -77,8 +77,7 @@ struct step_places {
   }
   /// The place in the step of an empty slot of the rank with fewest packs, or none.
   [[nodiscard]] std::size_t empty_slot(std::size_t s) {
-    auto best = none;
-    auto fewest = slots_of_rank(s);
+    auto best = none, fewest = slots_of_rank(s);
     for (std::size_t r = 0; r < ranks; ++r)
       if (auto const has = taken(s, r); has < fewest) {
         fewest = has;
