@@ -1073,7 +1073,7 @@ class Command(unittest.TestCase):
             ("--model llama-3.1-8b --tokens 64 --stage 1", "--stage 1: the training has stages 0 to 0"),
             ("--model llama-3.1-8b --tokens 64 --parts stages.json", "--parts and --model both say"),
             ("--model llama-3.1-8b --tokens 64 --compiled", "--compiled is for trainers"),
-            ("--model llama-3.1-8b --tokens 64 --framework jax", 'no trainer "jax"'),
+            ("--model llama-3.1-8b --tokens 64 --framework jax", 'trainer = "jax" is not one of'),
             ("--model llama-3.1-8b --tokens 0", "sequence = 0 must be in"),
             ("--model config.json --tokens 64", "the model_type unheard is not known"),
             ("--model nowhere.json --tokens 64", "nowhere.json is neither a file nor the name of a known model"),
