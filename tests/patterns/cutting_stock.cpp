@@ -281,6 +281,24 @@ TEST_CASE("solve_cutting_stock: parts of packs fit where a plan does, and not wh
   CHECK(proven > 0);
 }
 
+TEST_CASE("solve_cutting_stock: no answer comes where no table prices patterns, and that is known before", "[patterns]") {
+  ballast::splitmix64 draw(9);
+  std::vector<std::int64_t> lengths(40);
+  for (auto& l : lengths) l = between(150, 700, draw);
+  auto const h = ballast::fold(lengths);
+  std::size_t answers = 0;
+  for (std::uint64_t const cells : {10'000U, 20'000U, 60'000U, 4'000'000U})
+    for (std::uint64_t const limit : {0U, 2U, 3U, 4U}) {
+      CAPTURE(cells, limit);
+      auto const found =
+          solve_cutting_stock(h, {.capacity = 1000, .packs = 25, .max_samples = limit, .reduce = false, .most_cells = cells});
+      auto const can = ballast::detail::can_price(1000, h.lengths.size(), limit, cells);
+      REQUIRE(can == (found.status != status::unknown));
+      answers += can ? 1U : 0U;
+    }
+  CHECK((answers > 4 && answers < 16));
+}
+
 TEST_CASE("solve_cutting_stock: the same plan in every build", "[patterns][determinism]") {
   auto const hash_for = [](std::vector<std::int64_t> const& lengths, std::int64_t capacity, std::uint64_t packs, bool reduce) {
     auto const h = ballast::fold(lengths);

@@ -209,7 +209,8 @@ template <class = when_called>
 /// which mixes of lengths to pack, random packs of these mixes that are full or nearly so are drawn, and exchanges between packs save the
 /// last packs. The linear program also proves the lower bound. docs/near-optimal.md explains the method.
 ///
-/// If the limit of samples per pack binds, the search treats it as a second measure of every sample.
+/// If the limit of samples per pack binds, the search treats it as a second measure of every sample. With at most 250 distinct lengths it
+/// ends exactly, with a row for each length; see `solve_cutting_stock`.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers

@@ -60,6 +60,16 @@ inline constexpr std::uint64_t least_rooms = 256;                      // of a t
 inline constexpr std::size_t first_searches = 8, later_searches = 16;  // of joins, before programs and after each of them
 inline constexpr std::uint64_t first_search_work = 1'000'000;
 
+/// The rooms of a table of `cells` cells that prices patterns of so many lengths, with a layer for each number of samples under a limit.
+[[nodiscard]] constexpr std::uint64_t rooms_of_table(std::uint64_t cells, std::uint64_t rows, std::uint64_t max_samples) {
+  auto const layers = max_samples == 0 ? 1 : max_samples + 1;
+  return cells / (rows + 1) / layers;  // a table has a row more than there are lengths
+}
+/// Whether patterns can be priced at all; otherwise each answer is `unknown`.
+[[nodiscard]] constexpr bool can_price(std::int64_t capacity, std::uint64_t rows, std::uint64_t max_samples, std::uint64_t cells) {
+  return capacity <= most_capacity && rooms_of_table(cells, rows, max_samples) >= least_rooms;
+}
+
 /// A question of `solve_cutting_stock` with valid arguments, within a search that has begun, until its work is `end`.
 template <class = when_called>
 class stock_solver {
@@ -140,8 +150,7 @@ class stock_solver {
 
   void search(pack_patterns const& start) {
     auto const layers = rows_.max_samples == 0 ? 1 : rows_.max_samples + 1;
-    auto const most_rooms =
-        options_.most_cells / (std::uint64_t{rows_.size()} + 1) / layers;  // a table has a row more than there are lengths
+    auto const most_rooms = rooms_of_table(options_.most_cells, rows_.size(), rows_.max_samples);
     if (most_rooms < least_rooms) return;
     auto const unit = static_cast<std::int64_t>(divide_up(static_cast<std::uint64_t>(options_.capacity) + 1, most_rooms));
     // Programs look at their work between pricings, so that a third of the limit bounds what the last one goes beyond it.

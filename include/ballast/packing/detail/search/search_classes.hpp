@@ -91,7 +91,8 @@ template <class = when_called>
   if (tuning.completion_start)
     if (auto completed = plan_bin_completion(classes, capacities); completed.packs() < packs) start = std::move(completed);
   auto const distinct = weights.lengths.size();
-  auto const exact = tuning.exact_finish && distinct <= tuning.few_rows && distinct <= limits.work / tuning.work_of_row;
+  auto const exact = tuning.exact_finish && distinct <= tuning.few_rows && distinct <= limits.work / tuning.work_of_row &&
+                     can_price(capacity, distinct, max_samples, cutting_stock_options{}.most_cells);
   if (exact) limits.work /= 2;
   vector_search<> search(classes, capacities, limits);
   search.run(&start);
@@ -101,11 +102,11 @@ template <class = when_called>
   if (search.bound().packs > out.bound.packs && (by_program || search.bound().bound == vector_bound::mixture)) {
     out.bound = {search.bound().packs, by_program ? packing_bound::linear_program : packing_bound::mixture};
     out.proof = {};
-  }
-  if (by_program && out.bound.bound == packing_bound::linear_program) {
-    auto const duals = search.duals();
-    out.proof.value.assign(duals.begin(), duals.end());
-    out.proof.capacity = search.dual_capacity();
+    if (by_program) {
+      auto const duals = search.duals();
+      out.proof.value.assign(duals.begin(), duals.end());
+      out.proof.capacity = search.dual_capacity();
+    }
   }
   if (exact) finish_limited(weights, capacity, max_samples, limits, tuning, out);
   return out;
