@@ -82,7 +82,7 @@ TEST_CASE("models: one is described by its preset, a hub's name or its config.js
 TEST_CASE("models: what is not known is refused, and other commands take the names of hubs", "[cli]") {
   scratch const in;
   check_refused(in.ballast("models llama-3.1-9b"),
-                "--model llama-3.1-9b: there is no such file or preset; ballast models lists the presets; did you mean llama-3.1-8b?");
+                "llama-3.1-9b: there is no such file or preset; ballast models lists the presets; did you mean llama-3.1-8b?");
   in.file("t5.json", R"({"model_type": "t5"})");
   check_refused(in.ballast("models t5.json"), "t5.json: the model_type t5 cannot be modelled: it is an encoder with a decoder");
   in.file("f", "100\n200\n");

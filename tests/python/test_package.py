@@ -666,6 +666,7 @@ class Memory(unittest.TestCase):
         llama = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32}
         llama |= {"num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}
         preset = ballast.transformer("llama-3.1-8b")
+        self.assertEqual(preset.parameters, ballast.transformer("meta-llama/Llama-3.1-8B").parameters)
         shape = ballast.models.shape_of(llama)
         self.assertEqual(shape.parameters, preset.parameters)
         self.assertEqual(ballast.memory(shape, sequence=4096), ballast.memory(preset, sequence=4096))

@@ -62,7 +62,7 @@ struct known_model {
   auto all = all_presets();
   auto const at = std::find_if(all.begin(), all.end(), [&](auto const& m) { return m.name == name; });
   if (at != all.end() && !std::filesystem::exists(asked, error)) return *at;
-  (void)model_named(name);  // throws the sentence of other commands unless there is such a file
+  (void)model_named(name, "");  // throws the sentence of other commands unless there is such a file
   file_bytes const bytes(name);
   return {read_model_config(bytes.view(), name), shown_name(name), false};
 }

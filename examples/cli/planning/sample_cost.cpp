@@ -139,13 +139,13 @@ std::string preset_or_file(std::string const& model) {
   return std::filesystem::exists(model, error) ? model : preset_of(model).value_or(model);
 }
 
-named_model model_named(std::string const& model) {
+named_model model_named(std::string const& model, std::string const& option) {
   std::error_code error;
   if (auto const* const preset = find(ballast::transformer_presets, model)) return {.language = preset->model, .images = {}};
   if (auto const* const preset = find(ballast::vision_language_presets, model))
     return {.language = preset->model.language, .images = preset->model};
   if (!std::filesystem::exists(model, error))
-    throw bad_input("--model " + printable(model) + ": there is no such file or preset; ballast models lists the presets" +
+    throw bad_input(option + printable(model) + ": there is no such file or preset; ballast models lists the presets" +
                     did_you_mean(model, model_names()));
   file_bytes const bytes(model);
   auto const shape = read_model_config(bytes.view(), model);

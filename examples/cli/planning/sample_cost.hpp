@@ -66,8 +66,8 @@ struct named_model {
 };
 /// What was given to --model, with a preset's name as it is written, unless there is a file of the given name.
 [[nodiscard]] std::string preset_or_file(std::string const& model);
-/// A preset's name or a Hugging Face config.json. Throws bad_input.
-[[nodiscard]] named_model model_named(std::string const& model);
+/// A preset's name or a Hugging Face config.json. Throws bad_input, which names the `option` that it was given to.
+[[nodiscard]] named_model model_named(std::string const& model, std::string const& option = "--model ");
 /// The part that reads tokens. Throws bad_input.
 [[nodiscard]] ballast::transformer model_of(std::string const& model);
 /// The name of what is modelled of a model where samples have tokens alone. Throws bad_input.

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "binders.hpp"
+#include "readers/preset_names.hpp"
 #include "report/output.hpp"
 #include "words.hpp"
 
@@ -210,8 +211,8 @@ void bind_transformer(nb::module_& m) {
       .def_ro("hidden", &transformer::hidden, "Width of the residual stream.")
       .def("__repr__", [](transformer const& t) { return "<Transformer: " + in_a_line(t) + ">"; });
   m.def(
-      "transformer", [](std::string const& name) { return ballast::transformer_preset(name); }, "name"_a,
-      "The shape of a published model, by one of the names in ballast.presets().");
+      "transformer", [](std::string const& name) { return ballast::transformer_preset(ballast_cli::preset_of(name).value_or(name)); },
+      "name"_a, "The shape of a published model, by one of the names in ballast.presets() or its name on a hub.");
   m.def(
       "transformer",
       [](std::int64_t layers, std::int64_t hidden, std::int64_t query_heads, std::int64_t kv_heads, std::int64_t head_width,
