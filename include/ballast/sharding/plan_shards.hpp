@@ -84,6 +84,18 @@ template <index_type Index>
   return search.deep ? deeper * most(std::int64_t{1} << 15) : most(std::int64_t{1} << 20);
 }
 
+/// Micro-batches in lockstep, without their waits, where those of simple rounds take at most a sixty-fourth more than `value`; otherwise
+/// none. Many samples are tried in such rounds alone.
+[[nodiscard]] inline run_plan lockstep_runs_near(degree_times t, std::int64_t value) {
+  constexpr std::size_t few = 1024;
+  auto const limit = value + value / 64;
+  t.options.execution = execution::lockstep;
+  auto rounds = round_runs(t, limit, 1000, 1);
+  if (rounds.value == block_plan::none || t.length.size() > few) return rounds;
+  auto all = without_waits(t, search_lockstep(t, limit, divide_up(lockstep_counts({}), t.any_sizes() ? std::uint64_t{2} : 1)));
+  return all.value < rounds.value ? all : rounds;
+}
+
 /// The best plan of independent or mixed passes that is found.
 template <class = when_called>
 [[nodiscard]] block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
@@ -118,6 +130,8 @@ template <class = when_called>
   if (search.deep) {
     keep(all_round_runs(t, 0));
     keep(lockstep_runs(t, lockstep_counts(search)));
+  } else if (search.attempts == 0 && plan.value != block_plan::none && plan.value - lower > lower / 1000) {
+    keep(lockstep_runs_near(t, plan.value));
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;
@@ -214,7 +228,12 @@ template <index_type Index, length_range R, shard_cost_model Cost>
   auto runs = search_runs(any, on_sizes, lower, blocks.value, false, attempts, search.deep);
   if (auto units = search_units(lengths, o, cost, any.sizes(), (std::min)(blocks.value, runs.value), search); units.value < runs.value)
     runs = std::move(units);
-  auto const value = (std::min)(blocks.value, runs.value);
+  auto value = (std::min)(blocks.value, runs.value);
+  if (!search.deep && search.attempts == 0 && value != block_plan::none && value - lower > lower / 1000)
+    if (auto next = lockstep_runs_near(on_sizes, value); next.value < value) {
+      value = next.value;
+      runs = std::move(next);
+    }
   proven = (std::max)(proven, lower);
   if (search.deep && value != block_plan::none)
     proven = (std::max)(proven, price_bound(lengths, o, cost, {.lower = proven, .upper = value}).lower_bound());

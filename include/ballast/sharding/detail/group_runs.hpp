@@ -160,10 +160,13 @@ inline void add_groups(run_plan& plan, degree_times const& t, std::vector<std::s
   search.run_all_rounds(degree_times::most);
   return without_waits(t, search);
 }
-/// Those of its rounds, if they take less than `limit` with their waits.
-[[nodiscard]] inline run_plan round_runs(degree_times const& t, std::int64_t limit) {
+/// Those of its rounds, if they take less than `limit` with their waits. @param slack  as that of `run_rounds`
+/// @param rest_at_once  most micro-batches with all that is left at which rounds may end
+[[nodiscard]] inline run_plan round_runs(degree_times const& t, std::int64_t limit, std::int64_t slack = 20,
+                                         std::int64_t rest_at_once = 0) {
   micro_batch_search search(t);
-  search.run_rounds(limit, 20);
+  search.rest_at_once = rest_at_once;
+  search.run_rounds(limit, slack);
   return without_waits(t, search);
 }
 
