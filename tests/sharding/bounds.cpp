@@ -184,6 +184,53 @@ TEST_CASE("block_price_bound: copies of a sample that fill a group pay no more t
   CHECK(held > 10'000);
 }
 
+TEST_CASE("room_prices: the samples of no group pay more than its time and its room", "[sharding][property]") {
+  std::int64_t groups = 0, raised = 0, full = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    ballast::splitmix64 draw(seed);
+    ballast::sharding_options o{.capacity = between(1, 200, draw), .ranks = std::uint64_t{1} << between(0, 5, draw)};
+    ballast::degree_cost cost{.linear = between(0, 1000, draw) * 1000, .square = draw() % 2 == 0 ? 0 : between(0, 5000, draw)};
+    for (std::int64_t d = 1; d <= 32 && seed % 3 != 0; ++d) cost.exchange_by_ranks.push_back(between(0, 900'000, draw));
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(between(1, 8, draw)));
+    for (auto& l : lengths)
+      l = between(1, std::max(static_cast<std::int64_t>(o.ranks) * o.capacity >> between(0, 4, draw), std::int64_t{1}), draw);
+    auto const times = ballast::detail::times_of_degrees(lengths, o, cost);
+    auto const price = between(0, draw() % 2 == 0 ? 30 : 1000, draw);
+    auto const pays = ballast::detail::room_prices(times, price);
+    for (std::size_t i = 0; i < lengths.size(); ++i) raised += pays[i] > price * times.length[i] + times.least_area(i, times.most);
+    for (std::size_t l = 0; l < times.levels; ++l)
+      for (std::size_t set = 1; set < std::size_t{1} << lengths.size(); ++set) {
+        std::int64_t tokens = 0, time = 0, paid = 0;
+        for (std::size_t i = 0; i < lengths.size(); ++i)
+          if ((set >> i & 1) != 0) {
+            tokens += times.length[i];
+            time += times.at(i, l);
+            paid += pays[i];
+          }
+        if (tokens > times.room(l)) continue;
+        auto const may = times.width[l] * (time + price * o.capacity);
+        CAPTURE(seed, lengths, o.capacity, o.ranks, price, times.width[l], set);
+        REQUIRE(paid <= may);
+        ++groups;
+        full += 100 * paid >= 99 * may;
+      }
+  }
+  CAPTURE(groups, raised, full);
+  CHECK(groups > 100'000);
+  CHECK(raised > 1'500);
+  CHECK(full > 10'000);
+}
+
+TEST_CASE("shard_bounds: in lockstep, what long samples leave of their room is filled with others, or empty") {
+  // The long sample takes 105 on four ranks and leaves 190 tokens of their room. There a short one takes twice as much rank-time as alone.
+  ballast::degree_cost const cost{.linear = 1000, .exchange = {0, 500, 250}};
+  ballast::sharding_options const o{.capacity = 100, .ranks = 4, .cost_per_pass = 1000, .execution = execution::lockstep};
+  std::vector<std::int64_t> lengths(60, 10);
+  lengths[7] = 210;  // 800 tokens in all, so that two micro-batches are full
+  CHECK(shard_bounds(lengths, o, cost).lower() == (2 * 210 + 2 * 190 + 400) / 4 + 2 * 1000);  // 253 by rank-time
+  CHECK(ballast::plan_shards(lengths, o, cost).time.optimal());
+}
+
 TEST_CASE("shard_bounds: a harder problem never has a lower bound") {
   ballast::splitmix64 draw(5);
   auto const cost = flexsp_cost();

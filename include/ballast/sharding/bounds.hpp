@@ -7,6 +7,7 @@
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/lockstep_bound.hpp>
 #include <ballast/sharding/detail/rate_bound.hpp>
+#include <ballast/sharding/detail/room_prices.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>
@@ -76,15 +77,30 @@ class tree_bounds {
       }
     return area;
   }
-  [[nodiscard]] std::int64_t by_micro_batches() const {
-    std::vector<std::int64_t> areas(t_.length.size());
-    for (std::size_t i = 0; i < areas.size(); ++i) areas[i] = least_area(i, degree_times::most);
-    return lockstep_bound(t_, std::move(areas), batches_).run([&](std::size_t i) {
+  /// @param batches  the fewest micro-batches @param price  as that of `lockstep_bound`
+  [[nodiscard]] std::int64_t tree(std::vector<std::int64_t> areas, std::int64_t batches, std::int64_t price) const {
+    return lockstep_bound(t_, std::move(areas), batches, price).run([&](std::size_t i) {
       std::vector<rank_choice> out;
       for (std::size_t l = 0; l < t_.levels; ++l)
         if (fits_tokens(i, l)) out.push_back({t_.width[l], t_.width[l], t_.at(i, l), t_.area(i, l)});
       return out;
     });
+  }
+  /// The best of bounds for any number of micro-batches, with free room and with room that costs as much as a pass; and, where its tokens
+  /// nearly fill as few as have room, the lesser of a bound for these, in which room costs twice as much, and one for more.
+  [[nodiscard]] std::int64_t by_micro_batches() const {
+    std::vector<std::int64_t> areas(t_.length.size());
+    for (std::size_t i = 0; i < areas.size(); ++i) areas[i] = least_area(i, degree_times::most);
+    auto any = tree(areas, batches_, 0);
+    auto const capacity = t_.options.capacity, price = fixed_ / capacity, few = degree_times::most / 64;  // sums stay small below it
+    if (price == 0 || capacity > few / ranks_ || t_.tokens > few) return any;
+    auto const room = batches_ * capacity, empty = room - t_.tokens / ranks_;  // of a rank
+    if (price > few / ranks_ / room / static_cast<std::int64_t>(areas.size() + 1)) return any;
+    auto const worth = [&](std::int64_t times) { return empty <= any / price / (64 * times); };  // empty room lowers the bound by its price
+    if (worth(1)) any = (std::max)(any, tree(room_prices(t_, price), batches_, price));
+    if (!worth(2)) return any;
+    auto const more = tree(std::move(areas), batches_ + 1, 0);
+    return more <= any ? any : (std::max)(any, (std::min)(more, tree(room_prices(t_, 2 * price), batches_, 2 * price)));
   }
   void add_wide() {
     auto const last = t_.levels - 1;
@@ -158,7 +174,8 @@ struct shard_lower_bounds {
 /// Within a time T, each sample needs at least the smallest product of ranks and time over the numbers of ranks that have room for it and
 /// are quick enough. All of them, and a `cost_per_pass` for each rank and for each `capacity` tokens, must fit into T on all ranks. Under
 /// `execution::lockstep`, every micro-batch that the tokens need costs a pass on every rank, and one with a long sample lasts as long as it
-/// does: a tree of at most 64 nodes places the longest samples in every way. On groups of any size, ranks that are left beside whole blocks
+/// does: a tree of at most 64 nodes places the longest samples in every way. On groups of 1, 2, 4, ... ranks, room that a long sample
+/// leaves is empty or shared by others, where micro-batches are nearly full. On groups of any size, ranks that are left beside whole blocks
 /// hold few tokens however long a micro-batch lasts. The bounds hold for groups of the sizes that `options.sizes` allows.
 ///
 /// @tparam R     range of integers
@@ -171,8 +188,8 @@ struct shard_lower_bounds {
 /// @par Complexity
 /// O(n log n + n log ranks); for a cost that takes less rank-time on more ranks, O(n log ranks log time). With groups of any size,
 /// O(n log n + n ranks) calls of the cost, and O(ranks log time) more for each sample that few ranks are too slow for. In lockstep at most
-/// 24 n and, for each of 64 nodes, O(sizes of groups log n) more, and as much again for each sample that is placed; with groups of any size
-/// O(n sizes of groups log ranks log time), too.
+/// 24 n and, for each of 64 nodes of four trees, O(sizes of groups log n) more, and as much again for each sample that is placed; with
+/// groups of any size O(n sizes of groups log ranks log time), too.
 /// @par Determinism
 /// A pure function of its arguments, in integers.
 /// @par Source

@@ -19,6 +19,9 @@
 //   - what its tokens hold beside the groups of placed samples, and the rank-time that is left in these;
 //   - ranks * t_m less the rank-time of the placed ones;
 //   - what all tokens of the micro-batches hold but those of placed ones, the samples of most rank-time for a token first.
+// If a token has a price p, samples pay for time and room together (room_prices.hpp), and a pass with room C may be paid p C more: placed
+// samples pay their rank-time and p for each token at most, and those that are not placed pay (W - K) / ranks to the other micro-batches,
+// which last that less p C for each of them.
 // If t_m is longer by some time, K grows by at most ranks times that, so the bound does not fall. Nodes are expanded the least bound
 // first; the least of those that are left is a bound whenever the search ends.
 
@@ -32,11 +35,14 @@ struct rank_choice {
 
 class lockstep_bound {
  public:
-  /// @param areas  the least rank-time of each position @param batches  micro-batches that the tokens need
-  lockstep_bound(degree_times const& t, std::vector<std::int64_t> areas, std::int64_t batches)
+  /// @param areas  the least rank-time of each position @param batches  the fewest micro-batches
+  /// @param price  of a token; where it is not 0, `areas` are what positions pay (room_prices.hpp). The bound is for no more micro-batches
+  /// if the room of a pass costs more than its fixed time
+  lockstep_bound(degree_times const& t, std::vector<std::int64_t> areas, std::int64_t batches, std::int64_t price = 0)
       : t_(&t),
         areas_(std::move(areas)),
         batches_(batches),
+        price_(price),
         ranks_(static_cast<std::int64_t>(t.options.ranks)),
         capacity_((std::min)(t.options.capacity, t.tokens)) {
     by_density_.resize(areas_.size());
@@ -127,9 +133,11 @@ class lockstep_bound {
     }
   }
   [[nodiscard]] std::int64_t value(node const& of) {
-    std::int64_t sum = 0, beside = 0, beside_time = 0, within = 0, free_time = 0, free_tokens = 0;
-    auto const count = batches_of(of);
-    for (std::size_t batch = 0; batch < count; ++batch) {
+    std::int64_t sum = 0, beside = 0, beside_time = 0, within = 0, within_tokens = 0, free_time = 0, free_tokens = 0;
+    auto const count = static_cast<std::int64_t>(batches_of(of));
+    auto const pass = price_ * t_->options.capacity;  // price of the room of one rank
+    if (pass > t_->options.cost_per_pass && count > batches_) return degree_times::most;
+    for (std::size_t batch = 0; batch < static_cast<std::size_t>(count); ++batch) {
       std::int64_t time = 0, left = ranks_;
       for (auto const& g : of.groups)
         if (g.batch == batch) {
@@ -138,20 +146,24 @@ class lockstep_bound {
         }
       for (auto const& g : of.groups)
         if (g.batch == batch) {
-          within += g.on.most * time - g.on.area;
-          free_time -= g.on.area;
+          auto const paid = g.on.area + price_ * g.tokens;
+          within += g.on.most * (time + pass) - paid;
+          within_tokens += g.on.most * capacity_ - g.tokens;
+          free_time -= paid;
           free_tokens -= g.tokens;
         }
       sum += time;
       beside += left * capacity_;
-      beside_time += left * time;
-      free_time += ranks_ * time;
+      beside_time += left * (time + pass);
+      free_time += ranks_ * (time + pass);
       free_tokens += ranks_ * capacity_;
     }
     auto const& rest = rest_of(of.depth);
-    auto const held = (std::min)({(std::min)(rest.held(beside), beside_time) + within, free_time, rest.held(free_tokens)});
-    auto const outside = rest.areas.back() > held ? divide_up(rest.areas.back() - held, ranks_) : 0;
-    return sum + outside + (std::max)(batches_, static_cast<std::int64_t>(count)) * t_->options.cost_per_pass;
+    auto const held = (std::min)(
+        {(std::min)(rest.held(beside), beside_time) + (std::min)(rest.held(within_tokens), within), free_time, rest.held(free_tokens)});
+    auto const batches = (std::max)(batches_, count);
+    auto const outside = rest.areas.back() > held ? divide_up(rest.areas.back() - held, ranks_) - (batches - count) * pass : 0;
+    return sum + (std::max)(outside, std::int64_t{0}) + batches * t_->options.cost_per_pass;
   }
 
   /// Sums over the samples that are not placed, those of most rank-time for a token first.
@@ -182,7 +194,7 @@ class lockstep_bound {
 
   degree_times const* t_;
   std::vector<std::int64_t> areas_;
-  std::int64_t batches_, ranks_, capacity_;
+  std::int64_t batches_, price_, ranks_, capacity_;
   std::vector<std::size_t> by_density_;
   std::vector<densest> rest_;  // behind so many placed positions
 };
