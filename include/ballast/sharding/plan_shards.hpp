@@ -294,9 +294,10 @@ template <index_type Index, length_range R, shard_cost_model Cost>
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity
 /// O(n log n + n log ranks) for the bound, and O(n log ranks + passes of several ranks) for each attempt. A pass of a rank is found by
-/// first fit among its open passes. `price_bound` is added where the plan is more than 1 % above the bound. A deep search begins with one
-/// that is not, and adds it always, `lockstep_shards` and fixed groups. Groups of any size add the bound of `shard_bounds` and that of
-/// `any_degree_shards`, together about as much again for batches of 2 to 8 samples a rank.
+/// first fit among its open passes. Rounds of `lockstep_shards` are added where the plan is more than 0.1 % above the bound, and its whole
+/// search for up to 1,024 samples where rounds are near; `price_bound` where it is more than 1 % above. A deep search begins with one
+/// that is not, and adds `price_bound` always, `lockstep_shards` and fixed groups. Groups of any size add the bound of `shard_bounds` and
+/// that of `any_degree_shards`, together about as much again for batches of 2 to 8 samples a rank.
 /// @par Determinism
 /// A pure function of its arguments, in integers; equal lengths keep their order.
 /// @par Source
