@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <tuple>
@@ -158,53 +159,50 @@ void split_inside(step_places<Index>& at, std::size_t s, bool ranks_only) {
     if (!from.fill_next(slots)) return;
 }
 
-/// Whether the samples of two packs were in one pack before packs were split.
+/// The pack that all samples of a pack were in before packs were split, or none if they were in several.
 template <index_type Index>
-[[nodiscard]] bool from_one_pack(step_places<Index>& at, Index a, Index b) {
+[[nodiscard]] Index former_pack(step_places<Index>& at, Index p) {
   if (at.origin.empty()) {
     at.origin.resize(at.items.size());
-    for (std::size_t p = 0; p < at.plan.packs.size(); ++p)
-      for (auto i : at.plan.packs[p]) at.origin[i] = static_cast<Index>(p);
+    for (std::size_t q = 0; q < at.plan.packs.size(); ++q)
+      for (auto i : at.plan.packs[q]) at.origin[i] = static_cast<Index>(q);
   }
-  auto const first = at.origin[at.contents[a].front()];
-  auto const same = [&](Index i) { return at.origin[i] == first; };
-  return std::ranges::all_of(at.contents[a], same) && std::ranges::all_of(at.contents[b], same);
+  auto const first = at.origin[at.contents[p].front()];
+  return std::ranges::all_of(at.contents[p], [&](Index i) { return at.origin[i] == first; }) ? first : at.plan.none;
 }
 
 /// Merges packs, lightest first, until there are `count` fewer. Returns whether that was possible; otherwise nothing has changed.
 template <index_type Index>
 [[nodiscard]] bool merge_packs(step_places<Index>& at, std::size_t s, std::size_t count) {
-  struct pack {
-    std::int64_t tokens, cost;
-    Index number, into;
-  };
   std::vector<keyed_item<Index>> lightest_first;
   for (auto p : at.step(s))
     if (p != at.plan.none) lightest_first.push_back({-at.tokens_of(p), p});
   std::sort(lightest_first.begin(), lightest_first.end());
-  std::vector<pack> packs;
-  for (auto const& [tokens, p] : lightest_first) packs.push_back({-tokens, at.cost_of(p), p, at.plan.none});
-  std::vector<char> target(packs.size(), 0);
-  for (std::size_t from = 0; from < packs.size() && count != 0; ++from) {
-    if (target[from] != 0) continue;
-    auto best = packs.size();
-    for (std::size_t to = 0; to < packs.size(); ++to)
-      if (to != from && packs[to].into == at.plan.none && packs[to].tokens + packs[from].tokens <= at.o.capacity &&
-          (at.mix || from_one_pack(at, packs[to].number, packs[from].number)) &&
-          (best == packs.size() || packs[to].cost < packs[best].cost))
-        best = to;
-    if (best == packs.size()) continue;
-    packs[from].into = packs[best].number;
-    packs[best].tokens += packs[from].tokens;
-    packs[best].cost += packs[from].cost;
-    target[best] = 1;
+  std::vector<std::pair<std::int64_t, std::int64_t>> size;               // tokens and cost of each
+  std::map<Index, std::set<std::pair<std::int64_t, std::size_t>>> open;  // by former pack: costs of packs that may take others
+  auto const group_of = [&](Index p) { return at.mix ? Index{0} : former_pack(at, p); };
+  for (auto const& [tokens, p] : lightest_first) {
+    if (auto const group = group_of(p); group != at.plan.none) open[group].emplace(at.cost_of(p), size.size());
+    size.emplace_back(-tokens, at.cost_of(p));
+  }
+  std::vector<Index> into(at.contents.size(), at.plan.none);
+  for (std::size_t from = 0; from < size.size() && count != 0; ++from) {
+    auto const p = lightest_first[from].item;
+    auto& others = open[group_of(p)];
+    if (into[p] != at.plan.none) continue;
+    others.erase({size[from].second, from});
+    // What has no room now has none for a heavier pack. Where nothing has, none of these has room in this pack either.
+    while (!others.empty() && size[others.begin()->second].first + size[from].first > at.o.capacity) others.erase(others.begin());
+    if (others.empty()) continue;
+    auto const best = others.extract(others.begin()).value().second;
+    into[p] = into[lightest_first[best].item] = lightest_first[best].item;  // which takes another, and so stays
+    size[best].first += size[from].first;
+    others.emplace(size[best].second += size[from].second, best);
     --count;
   }
   if (count != 0) return false;
-  std::vector<Index> into(at.contents.size(), at.plan.none);
-  for (auto const& x : packs) into[x.number] = x.into;
   for (auto& p : at.step(s))
-    if (p != at.plan.none && into[p] != at.plan.none) {
+    if (p != at.plan.none && into[p] != at.plan.none && into[p] != p) {
       auto const samples = std::exchange(at.contents[p], {});
       auto& target_of = at.contents[into[std::exchange(p, at.plan.none)]];
       target_of.insert(target_of.end(), samples.begin(), samples.end());
