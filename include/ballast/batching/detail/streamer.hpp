@@ -16,7 +16,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -55,13 +54,7 @@ void spread_steps(batching<Index>& plan, std::vector<pack_sum> const& sums, batc
   if (stays != 0) table.insert(table.end(), last.begin(), last.end());
   plan.table = std::move(table);
   for (auto& s : plan.shared) s.step = now[s.step];
-  std::vector<Index> by_step(plan.shared.size());
-  std::iota(by_step.begin(), by_step.end(), Index{0});
-  auto const shared = plan.shared;
-  sort_by(by_step, [&](Index a, Index b) {
-    return shared[a].step != shared[b].step ? shared[a].step < shared[b].step : shared[a].sample < shared[b].sample;
-  });
-  std::ranges::transform(by_step, plan.shared.begin(), [&](Index k) { return shared[k]; });
+  std::ranges::sort(plan.shared, {}, [](auto const& s) { return std::pair(s.step, s.sample); });
 }
 
 /// The samples of an epoch, numbered by its random order, so that those of a step are neighbours in memory.
@@ -160,7 +153,7 @@ class streamer {
     auto const steps = (std::max)(divide_up(left_tokens_, limits_.target), std::int64_t{1});
     auto const goal = even ? divide_up(left_tokens_, steps) : limits_.target;  // the same share for all remaining steps
     auto const taking = [&](Index i) { take(i); };
-    pool_.flush(divide_up(pool_.size(), limits_.ranks * static_cast<std::size_t>(steps)), taking);
+    if (tokens_ / 16 < goal) pool_.flush(divide_up(pool_.size(), limits_.ranks * static_cast<std::size_t>(steps)), taking);
     if (limits_.pools && !exhausted) pool_.give_second(samples_, [&] { return tokens_ < goal; }, taking);
     draw_from_order(goal);
     if (o_.left_over != left_over::repeat || !drawn_all()) return;
