@@ -79,4 +79,47 @@ TEST_CASE("exchange_pairs: never worse, within the capacity, the same twice, and
   CHECK(better > 40);
 }
 
+TEST_CASE("refine and exchange_pairs: the first exchange that a set does not accept is undone, and is the last") {
+  int better = 0, ended = 0;
+  ballast::pair_exchange_workspace<> workspace;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const count = 2 + draw() % 7;
+    auto const costs = random_lengths(count * (2 + draw() % 4), 900, draw);
+    ballast::dealt_sets<> sets;
+    sets.sets = count;
+    sets.capacity = std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
+    sets.cost = sets.size = costs;
+    sets.sort_by(sets.cost);
+    sets.start();
+    for (std::size_t i = 0; i < costs.size(); ++i) sets.put(i, i % count);
+    auto const most = *std::max_element(sets.count.begin(), sets.count.end());
+    auto const before = largest(sets);
+    int asked = 0, refused = 0;
+    auto const accepts = [&](std::uint32_t s) {  // refuses what fills a set with more items than any has now, or with an odd few of them
+      auto const yes = sets.count[s] <= most && sets.load[s] % 7 != 0;
+      ++asked;
+      refused += yes ? 0 : 1;
+      return yes;
+    };
+    std::vector<std::int64_t> first;
+    for (auto s = std::uint32_t{0}; s < count; ++s) first.push_back(sets.load[s]);
+    ballast::refine(sets, 0, {}, accepts);
+    REQUIRE(refused <= 1);
+    ballast::exchange_pairs(sets, 0, workspace, accepts);
+    REQUIRE(refused <= 2);
+    for (std::size_t s = 0; s < count; ++s) {
+      REQUIRE(sets.count[s] <= most);
+      REQUIRE((sets.load[s] % 7 != 0 || sets.load[s] == first[s]));
+    }
+    REQUIRE(largest(sets) <= before);
+    REQUIRE(consistent(sets, sets.capacity));
+    better += largest(sets) < before ? 1 : 0;
+    ended += refused != 0 ? 1 : 0;
+  }
+  CHECK(better > 100);
+  CHECK(ended > 20);
+}
+
 }  // namespace test_balance_pair_exchange

@@ -45,6 +45,28 @@ TEST_CASE("deal_steps: sorted, like with like, and the emissions are permutation
   CHECK(redealt.cost == windows.cost);
 }
 
+TEST_CASE("deal_steps: nearly full ranks of several micro-batches are balanced by exchanges after which they still fit") {
+  int better = 0, balanced = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    std::vector<std::int64_t> lengths(200 + draw() % 400);
+    for (auto& l : lengths) l = 1 + static_cast<std::int64_t>(draw() % 100);
+    options const o{.capacity = 100, .ranks = 2 + draw() % 7, .micro_batches = 2 + draw() % 3, .seed = seed};
+    auto const samples = ballast::weigh(lengths, o, ballast::quadratic_cost{.linear = 0, .quadratic = 1});
+    auto const packs = ballast::best_fit_shuffled(lengths, {.capacity = o.capacity, .seed = seed}).packs;
+    auto const plain = ballast::deal_steps(packs, samples, o, {.window = 1});
+    auto const redealt = ballast::deal_steps(packs, samples, o, {.window = 1, .redeal = true});
+    REQUIRE(redealt.slowest.value <= plain.slowest.value);
+    REQUIRE(redealt.cost == plain.cost);
+    REQUIRE(std::ranges::all_of(redealt.packs, [&](auto const pack) { return ballast::detail::sum_of(samples.tokens, pack) <= 100; }));
+    better += redealt.slowest.value < plain.slowest.value ? 1 : 0;
+    balanced += redealt.slowest.value - redealt.slowest.lower_bound < (plain.slowest.value - plain.slowest.lower_bound) / 2 ? 1 : 0;
+  }
+  CHECK(better == 40);
+  CHECK(balanced > 18);
+}
+
 TEST_CASE("deal_steps: in order, it deals as trainers do, and packs that are none are refused") {
   std::vector<std::int64_t> const l{1, 2, 3, 4, 5};
   options const o{.capacity = 8, .ranks = 2, .micro_batches = 2, .left_over = left_over::shorten};

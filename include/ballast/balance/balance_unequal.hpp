@@ -57,7 +57,10 @@ class unequal_dealer {
         members_.size(), options_.refine, 0, others, [&](std::size_t s) { return time_of(s, load_[s]); },
         [&](std::size_t, std::size_t other) { return time_of(other, load_[other]); },  // it gets slower
         [&](std::size_t slowest, std::size_t other, std::int64_t& time) { find(slowest, other, time, best); },
-        [&](std::size_t slowest) { apply(slowest, best); });
+        [&](std::size_t slowest) {
+          apply(slowest, best);
+          return true;
+        });
   }
   [[nodiscard]] std::int64_t time() const {
     std::int64_t out = 0;

@@ -25,11 +25,12 @@ class pair_exchanger {
   static constexpr std::size_t partners = 8;
 
   /// `d.sorted_sets` are the current sets. Stops at a largest load of `enough`, or if none of the partners helps.
-  void operator()(dealt_sets<Index>& d, std::int64_t enough) {
+  template <class Accepts>
+  void operator()(dealt_sets<Index>& d, std::int64_t enough, Accepts const& accepts) {
     listed_.fill(d.none);
     search_exchanges(
         d, {.partners = partners}, enough, [&](std::uint32_t x, std::uint32_t y, std::int64_t& best) { try_all(d, x, y, best); },
-        [&](std::uint32_t x) { perform(d, x); });
+        [&](std::uint32_t x) { return perform(d, x, accepts); });
   }
 
  private:
@@ -94,7 +95,8 @@ class pair_exchanger {
       }
     }
   }
-  void perform(dealt_sets<Index>& d, std::uint32_t x) {
+  template <class Accepts>
+  [[nodiscard]] bool perform(dealt_sets<Index>& d, std::uint32_t x, Accepts const& accepts) {
     moved_.clear();
     auto const lift = [&](std::uint32_t s, pick const& p) {
       auto& set = d.sorted_sets[s];
@@ -107,7 +109,11 @@ class pair_exchanger {
     lift(best_.to, best_.take);
     std::ranges::replace(listed_, x, d.none);
     std::ranges::replace(listed_, best_.to, d.none);
-    for (auto const& [what, from] : moved_) transfer(d, what, from, from == x ? best_.to : x);
+    auto const other = [&](std::uint32_t s) { return s == x ? best_.to : x; };
+    for (auto const& [what, from] : moved_) transfer(d, what, from, other(from));
+    if (accepts(x) && accepts(best_.to)) return true;
+    for (auto const& [what, from] : moved_) move_back(d, what, other(from), from);
+    return false;
   }
 
   std::vector<pick> given_;
@@ -131,9 +137,11 @@ using pair_exchange_workspace = kept_memory<detail::pair_exchanger<Index>>;
 /// Pairs are made of the twelve cheapest items of a set. A round tries eight partners, and there are at most three rounds for each set.
 ///
 /// @tparam Index  type of the item numbers
+/// @tparam Accepts  returns a bool for the number of a set
 /// @param sets       sets after `refine`: their items are in `sorted_sets`
 /// @param enough     the exchanges end when the largest load is at most this
 /// @param workspace  scratch memory
+/// @param accepts    whether a set may stay as it is now; the first exchange that leaves one that may not is undone, and is the last
 /// @pre no limits other than the capacity: `max_items` is 0 and `equal` is false
 /// @post the largest load has not grown, and no set exceeds the capacity unless it did before
 /// @par Complexity
@@ -142,9 +150,9 @@ using pair_exchange_workspace = kept_memory<detail::pair_exchanger<Index>>;
 /// A pure function of the sets.
 /// @par Source
 /// This library.
-template <index_type Index>
-void exchange_pairs(dealt_sets<Index>& sets, std::int64_t enough, pair_exchange_workspace<Index>& workspace) {
-  detail::memory_of(workspace)(sets, enough);
+template <index_type Index, class Accepts = detail::accept_all>
+void exchange_pairs(dealt_sets<Index>& sets, std::int64_t enough, pair_exchange_workspace<Index>& workspace, Accepts const& accepts = {}) {
+  detail::memory_of(workspace)(sets, enough, accepts);
 }
 
 }  // namespace ballast::inline v0_2

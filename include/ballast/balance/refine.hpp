@@ -20,10 +20,10 @@ namespace ballast::inline v0_2 {
 namespace detail {
 
 /// The algorithm of `refine`.
-template <index_type Index>
+template <index_type Index, class Accepts>
 class refiner {
  public:
-  refiner(dealt_sets<Index>& d, refinement const& r, std::int64_t lower_bound) : d_(d) {
+  refiner(dealt_sets<Index>& d, refinement const& r, std::int64_t lower_bound, Accepts const& accepts) : d_(d), accepts_(accepts) {
     auto const k = d.load.size();
     auto& sets = d_.sorted_sets;
     if (sets.size() < k) sets.resize(k);
@@ -38,7 +38,7 @@ class refiner {
     most_ = (std::min)(d_.equal ? (placed + k - 1) / k : placed, d_.max_items != 0 ? d_.max_items : placed);
     search_exchanges(
         d_, r, lower_bound, [&](std::uint32_t x, std::uint32_t y, std::int64_t& best) { try_all(x, y, best); },
-        [&](std::uint32_t x) { perform(x); });
+        [&](std::uint32_t x) { return perform(x); });
   }
 
  private:
@@ -73,20 +73,20 @@ class refiner {
         if (theirs[j].key < cost) offer(j, true, theirs[j].key, d_.size[theirs[j].item]);
     }
   }
-  void perform(std::uint32_t x) {
-    auto& mine = d_.sorted_sets[x];
-    auto& theirs = d_.sorted_sets[best_.to];
-    auto const given = mine[best_.give];
-    mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(best_.give));
-    if (best_.swaps) {
-      auto const taken = theirs[best_.take];
-      theirs.erase(theirs.begin() + static_cast<std::ptrdiff_t>(best_.take));
-      transfer(d_, taken, best_.to, x);
-    }
-    transfer(d_, given, x, best_.to);
+  [[nodiscard]] bool perform(std::uint32_t x) {
+    auto const y = best_.to;
+    auto const given = d_.sorted_sets[x][best_.give];
+    auto const taken = best_.swaps ? d_.sorted_sets[y][best_.take] : item{};
+    if (best_.swaps) move_back(d_, taken, y, x);
+    move_back(d_, given, x, y);
+    if (accepts_(x) && accepts_(y)) return true;
+    move_back(d_, given, y, x);
+    if (best_.swaps) move_back(d_, taken, x, y);
+    return false;
   }
 
   dealt_sets<Index>& d_;
+  Accepts const& accepts_;
   std::uint64_t fewest_ = 0, most_ = 0;  ///< fewest and most items of a set after a move
   exchange best_{};
 };
@@ -145,17 +145,19 @@ void refine(R const& items, balance_options const& options, Cost const& cost, Si
 
 /// @brief As above, for sets that a caller has dealt items to.
 /// @tparam Index  type of the item numbers
+/// @tparam Accepts  returns a bool for the number of a set
 /// @param sets    the sets, with all items in `order`, sorted by cost; afterwards `sorted_sets` lists the items of each set
 /// @param enough  the refinement ends when the largest load is at most this
 /// @param how     rounds and partners
+/// @param accepts whether a set may stay as it is now; the first exchange that leaves one that may not is undone, and is the last
 /// @post the largest load has not grown
 /// @par Complexity
 /// As above.
 /// @par Determinism
 /// A pure function of its arguments.
-template <index_type Index>
-void refine(dealt_sets<Index>& sets, std::int64_t enough, refinement const& how = {}) {
-  detail::refiner<Index>(sets, how, enough);
+template <index_type Index, class Accepts = detail::accept_all>
+void refine(dealt_sets<Index>& sets, std::int64_t enough, refinement const& how = {}, Accepts const& accepts = {}) {
+  detail::refiner<Index, Accepts>(sets, how, enough, accepts);
 }
 
 }  // namespace ballast::inline v0_2

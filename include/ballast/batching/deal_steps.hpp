@@ -63,7 +63,8 @@ bool redeal_steps(batching<Index>& b, weighed_samples const& drawn, batching_opt
   step_dealer<Index> deal(drawn, b.ranks, each, o.capacity);
   constexpr std::array rules{deal_rule::rate_cap, deal_rule::longest_first};
   std::vector<std::uint32_t> rank_of;
-  auto& members = b.packs.members;                                              // new packs are appended
+  std::size_t in_vain = 0;          // ranks of the last steps whose samples did not fit when they were distributed again
+  auto& members = b.packs.members;  // new packs are appended
   std::vector<std::pair<std::size_t, std::size_t>> members_of(b.packs.size());  // of each pack: its first member, and their number
   std::vector<std::pair<std::size_t, std::size_t>> now(packs.size());           // those of the step
   for (std::size_t p = 0; p < members_of.size(); ++p) members_of[p] = {static_cast<std::size_t>(b.packs.offsets[p]), b.packs[p].size()};
@@ -78,8 +79,10 @@ bool redeal_steps(batching<Index>& b, weighed_samples const& drawn, batching_opt
     }
     deal.gather(samples);
     auto const cheaper = [&](bool placed) { return placed && deal.slowest() < slowest; };
-    // With full packs there is no room to distribute samples again, but often to exchange some.
-    auto takes = cheaper(deal.deal_all(rules)) || cheaper(deal.improve(rank_of));
+    // With full packs there is no room to distribute samples again, but often to exchange some. Of several places, that shows late.
+    auto const dealt = (each == 1 || in_vain < 1024) && deal.deal_all(rules);
+    in_vain = dealt ? 0 : in_vain + ranks;
+    auto takes = cheaper(dealt) || cheaper(deal.improve(rank_of));
     auto const got = [&](std::size_t k) { return deal.place(k / each, k % each); };
     for (std::size_t k = 0; k < packs.size() && takes; ++k) takes = !got(k).empty();
     above -= (takes ? deal.slowest() : slowest) - bound;

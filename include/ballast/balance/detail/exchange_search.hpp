@@ -16,7 +16,8 @@ namespace ballast::inline v0_2::detail {
 /// at most `enough`, or no exchange helps.
 ///
 /// `load(s)` is the load of a set. `least(x, y)` is a load that no exchange of x and y goes below. `attempt(x, y, best)` tries exchanges of
-/// x and y: it lowers `best`, the larger of both loads afterwards, and remembers the exchange. `perform(x)` makes the last one remembered.
+/// x and y: it lowers `best`, the larger of both loads afterwards, and remembers the exchange. `perform(x)` makes the last one remembered,
+/// or returns false, which ends the search.
 /// `by_load` lists the sets, least loaded first; a round moves two of them, instead of comparing all.
 template <class Load, class Least, class Attempt, class Perform>
 void search_exchanges(std::size_t sets, refinement const& how, std::int64_t enough, std::vector<std::uint32_t>& by_load, Load const& load,
@@ -44,7 +45,7 @@ void search_exchanges(std::size_t sets, refinement const& how, std::int64_t enou
     }
     if (y == x) return;
     auto low = *y, high = *x;
-    perform(high);
+    if (!perform(high)) return;
     if (before(high, low)) std::swap(low, high);
     auto const settle = [&](auto at, auto end, std::uint32_t s) {  // in order before `end`, where `at` is free
       if (auto const to = std::lower_bound(by_load.begin(), at, s, before); to != at)
@@ -65,6 +66,11 @@ void search_exchanges(dealt_sets<Index>& d, refinement const& how, std::int64_t 
       [&](std::uint32_t x, std::uint32_t y) { return d.load[y] + (d.load[x] - d.load[y]) / 2; }, attempt, perform);
 }
 
+/// For sets that may hold whatever has room.
+struct accept_all {
+  [[nodiscard]] bool operator()(std::uint32_t) const noexcept { return true; }
+};
+
 /// Moves an item that `sorted_sets` no longer lists to another set.
 template <index_type Index>
 void transfer(dealt_sets<Index>& d, keyed_item<Index> const& what, std::uint32_t from, std::uint32_t to) {
@@ -77,6 +83,13 @@ void transfer(dealt_sets<Index>& d, keyed_item<Index> const& what, std::uint32_t
   d.room[to] -= d.size[what.item];
   --d.count[from];
   ++d.count[to];
+}
+/// Moves an item that `sorted_sets` lists to another set.
+template <index_type Index>
+void move_back(dealt_sets<Index>& d, keyed_item<Index> const& what, std::uint32_t from, std::uint32_t to) {
+  auto& source = d.sorted_sets[from];
+  source.erase(std::lower_bound(source.begin(), source.end(), what));
+  transfer(d, what, from, to);
 }
 
 }  // namespace ballast::inline v0_2::detail

@@ -90,11 +90,12 @@ class step_dealer {
     balance_and_pack();
     return left_.empty();
   }
-  /// Exchanges samples of a given distribution: `rank_of` is the rank of each, as they were gathered. Returns whether all have a place.
+  /// Exchanges samples, with the rank of each as they were gathered, until a rank would not fit its places. Returns whether all have one.
   [[nodiscard]] bool improve(std::span<std::uint32_t const> rank_of) {
     deal_.start();
     for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[static_cast<std::uint32_t>(keys_[k])]);
-    balance_and_pack();
+    room_.resize(ranks_ * each_);
+    balance_and_pack([&](std::uint32_t r) { return each_ == 1 || fits_into_places(r); });
     return left_.empty();
   }
 
@@ -123,16 +124,14 @@ class step_dealer {
       deal_.room.swap(best_room_);
       deal_.count.swap(best_count_);
     };
-    bool first = true;
     for (auto rule : rules) {
       deal_by(rule);
       measure();
-      if (first || compare_products(slowest_, best_total_, best_slowest_, total_) < 0) {
+      if (rule == rules.front() || compare_products(slowest_, best_total_, best_slowest_, total_) < 0) {
         swap_with_best();
         best_slowest_ = slowest_;
         best_total_ = total_;
       }
-      first = false;
       if (best_slowest_ <= near_bound(best_total_, enough)) break;
     }
     swap_with_best();
@@ -167,13 +166,14 @@ class step_dealer {
     });
   }
 
-  void balance_and_pack() {
+  template <class... Accepts>
+  void balance_and_pack(Accepts const&... accepts) {
     measure();
     if (auto const enough = near_bound(total_, 1); slowest_ > enough) {
       if (!std::exchange(cost_falls_, true))  // the longest sample need not be the most expensive
         std::sort(deal_.order.begin(), deal_.order.end());
-      refine(deal_, enough);
-      exchange_pairs(deal_, enough, exchanges_);
+      refine(deal_, enough, {}, accepts...);
+      exchange_pairs(deal_, enough, exchanges_, accepts...);
       measure();
     }
     pack();
@@ -188,6 +188,14 @@ class step_dealer {
     return bound + bound / 1000 * thousandths;
   }
 
+  /// Whether best-fit decreasing packs the samples of a rank into its places.
+  [[nodiscard]] bool fits_into_places(std::uint32_t r) {
+    in_rank_.clear();
+    for (auto const& sample : deal_.sorted_sets[r]) in_rank_.push_back(sample.item);
+    std::sort(in_rank_.begin(), in_rank_.end());
+    std::fill_n(room_.begin() + static_cast<std::ptrdiff_t>(r * each_), each_, capacity_);
+    return std::ranges::all_of(in_rank_, [&](Index k) { return take_fullest(r, deal_.size[k]) != ranks_ * each_; });
+  }
   /// Packs each rank by best-fit decreasing; samples that do not fit go where they raise no maximum, or remain in `left`.
   void pack() {
     room_.assign(ranks_ * each_, capacity_);
@@ -198,11 +206,12 @@ class step_dealer {
     occupy_empty_places();
     list_places();
   }
-  /// The fullest place of a rank with room for that many tokens, or the number of places.
-  [[nodiscard]] std::size_t fullest(std::size_t r, std::int64_t tokens) const {
+  /// Takes that many tokens of room in the fullest place of a rank that has it. Returns that place, or the number of places.
+  std::size_t take_fullest(std::size_t r, std::int64_t tokens) {
     auto found = ranks_ * each_;
     for (std::size_t p = r * each_; p < (r + 1) * each_; ++p)
       if (room_[p] >= tokens && (found == ranks_ * each_ || room_[p] < room_[found])) found = p;
+    if (found != ranks_ * each_) room_[found] -= tokens;
     return found;
   }
   /// Turns the rank of each sample into its place, which is the same where a rank has one.
@@ -212,14 +221,13 @@ class step_dealer {
     if (each_ == 1) room_ = deal_.room;
     for (std::size_t k = 0; k < id_.size(); ++k) {
       if (each_ == 1 && place_of[k] != nowhere) continue;
-      auto const p = place_of[k] == nowhere ? ranks_ * each_ : fullest(place_of[k], deal_.size[k]);
+      auto const p = place_of[k] == nowhere ? ranks_ * each_ : take_fullest(place_of[k], deal_.size[k]);
       if (p == ranks_ * each_) {
         misfits_.push_back(static_cast<std::uint32_t>(k));
         if (place_of[k] != nowhere) deal_.load[place_of[k]] -= deal_.cost[k];
         place_of[k] = nowhere;
         continue;
       }
-      room_[p] -= deal_.size[k];
       place_of[k] = static_cast<std::uint32_t>(p);
     }
   }
@@ -237,10 +245,8 @@ class step_dealer {
         left_.push_back(id_[k]);
         continue;
       }
-      auto const to = fullest(r, deal_.size[k]);
-      room_[to] -= deal_.size[k];
+      deal_.set_of[k] = static_cast<std::uint32_t>(take_fullest(r, deal_.size[k]));
       load[r] += deal_.cost[k];
-      deal_.set_of[k] = static_cast<std::uint32_t>(to);
       ranks_with_room_.update(r, most_room(r), sooner);
     }
   }
@@ -283,7 +289,7 @@ class step_dealer {
   std::int64_t capacity_, room_in_rank_;
   std::span<std::pair<std::int64_t, std::int64_t> const> base_;
   std::vector<std::uint64_t> keys_, sorted_;  ///< for each sample: tokens below the most, and its place among those gathered
-  std::vector<Index> id_, left_, packed_;
+  std::vector<Index> id_, left_, packed_, in_rank_;
   pair_exchange_workspace<Index> exchanges_;
   dealt_sets<Index> deal_;  ///< samples by local index, longest first; `set_of` first is a rank, later a place
   std::vector<std::uint32_t> best_rank_, misfits_;
