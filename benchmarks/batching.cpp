@@ -120,6 +120,21 @@ void plan_short(benchmark::State& state) {
   o.ranks = static_cast<std::uint64_t>(state.range(1));
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
+// Several still shorter micro-batches on many ranks.
+void plan_short_several(benchmark::State& state) {
+  auto lengths = draw_lengths(state.range(0));
+  for (auto& l : lengths) l = (std::min)(2 * l, 2048);
+  options const o{.capacity = 2048, .ranks = 3000, .micro_batches = 4};
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
+}
+// One rank, where more outliers are gathered than steps have room for.
+void gather_alone(benchmark::State& state) {
+  auto lengths = draw_lengths(state.range(0));
+  for (auto& l : lengths) l = (std::min)(l, 2048);
+  options const o{.capacity = 2048};
+  auto const samples = ballast::weigh(lengths, o, ballast::dense_4096_cost);
+  measure(state, o.capacity, [&] { return ballast::stream_steps(samples, o, {.tuning = {.fill = 990}}); });
+}
 void plan_short_in_full(benchmark::State& state) {
   auto const lengths = short_lengths(state.range(0));
   measure(state, short_packs.capacity, [&] {
@@ -238,6 +253,8 @@ BENCHMARK(plan_short)
     ->Args({1000000, 3000})
     ->Args({1000000, 4096})
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_short_several)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(gather_alone)->Arg(100000)->Arg(200000)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_short_in_full)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_many)
     ->ArgNames({"", "threads"})
