@@ -131,6 +131,7 @@ void print_parts(std::string const& folder) {
     bool tuning::* on;  // none: with all parts
   };
   part const parts[] = {{"all parts", nullptr},
+                        {"reduction", &tuning::reduction},
                         {"random fill", &tuning::random_fill},
                         {"exact classes", &tuning::exact_classes},
                         {"pair concentration", &tuning::pair_concentration},

@@ -25,7 +25,8 @@ enum class packing_bound : std::uint8_t {
   linear_program,  ///< dual values of the linear program over all patterns, checked in integers
   mixture,         ///< a weighted sum of two measures: a sample's length, and its count of 1 under the limit of samples per pack
   longest_rows,    ///< padded rows: the longest sample's batch has the same number of rows in every plan (`padded_batches`)
-  cutting_stock,   ///< one pack fewer is impossible: `solve_cutting_stock` has proven it
+  cutting_stock,   ///< one pack fewer is impossible: packs of some best plan were made, and what is left needs the others by a bound or
+                   ///< by the proof of `solve_cutting_stock`
 };
 
 /// @brief The name of a bound. @param bound any enumerator @return a word for reports, such as "martello-toth"

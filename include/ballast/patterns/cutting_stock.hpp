@@ -3,6 +3,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/pooled_memory.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
@@ -70,6 +71,43 @@ inline constexpr std::uint64_t first_search_work = 1'000'000;
   return capacity <= most_capacity && rooms_of_table(cells, rows, max_samples) >= least_rooms;
 }
 
+/// Packs that some plan of fewest packs has, and the samples that are left, without a limit of samples per pack. In the memory pool of a
+/// search.
+struct reduced_stock {
+  basic_pack_patterns<pool_allocator> made;
+  histogram left;                         ///< empty if no packs were made
+  pooled_vector<std::uint32_t> class_of;  ///< of each length that is left
+
+  template <class = when_called>
+  reduced_stock(histogram const& lengths, std::int64_t capacity, search_budget& budget, std::uint64_t end) {
+    budget.spend(lengths.lengths.size());
+    if (!has_packs(lengths, capacity)) return;
+    basic_pattern_rows<pool_allocator> rows{.capacity = capacity};
+    rows.add(lengths);
+    budget.spend(stock_reduction(rows, made, end - (std::min)(end, budget.spent())).steps());
+    for (auto i = rows.size(); i-- > 0;) {
+      left.append(rows.length[i], rows.count[i]);
+      class_of.push_back(rows.item_class[i]);
+    }
+  }
+
+ private:
+  // Whether two samples fill a pack, or the longest one cannot be beside two others.
+  [[nodiscard]] static bool has_packs(histogram const& lengths, std::int64_t capacity) {
+    auto const& l = lengths.lengths;
+    if (l.size() < 2 || lengths.samples() < 3 || l[0] + l[lengths.counts[0] > 1 ? 0 : 1] > capacity - l.back()) return !l.empty();
+    for (std::size_t i = 0, j = l.size(); i < j;) {
+      auto const room = capacity - l[j - 1];
+      if (l[i] == room && (i + 1 < j || lengths.counts[i] > 1)) return true;
+      if (l[i] <= room)
+        ++i;
+      else
+        --j;
+    }
+    return false;
+  }
+};
+
 /// A question of `solve_cutting_stock` with valid arguments, within a search that has begun, until its work is `end`.
 template <class = when_called>
 class stock_solver {
@@ -89,11 +127,7 @@ class stock_solver {
   // Makes what some best plan has, and what every plan has if all packs have to be full. Whether that is the answer.
   [[nodiscard]] bool decided_early(pack_patterns const& start) {
     rows_.capacity = options_.capacity;
-    for (auto c = distinct_; c-- > 0;) {
-      rows_.length.push_back(lengths_.lengths[c]);
-      rows_.item_class.push_back(static_cast<std::uint32_t>(c));
-      rows_.count.push_back(lengths_.counts[c]);
-    }
+    rows_.add(lengths_);
     if (options_.max_samples != 0 && distinct_ != 0 &&
         options_.max_samples < (std::min)(lengths_.samples(), static_cast<std::uint64_t>(options_.capacity / lengths_.lengths.front())))
       rows_.max_samples = options_.max_samples;  // it may bind

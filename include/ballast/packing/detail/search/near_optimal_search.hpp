@@ -38,6 +38,7 @@ class near_optimal_search {
     bound_ = bound;
     budget_.spend(best_fit_.work());
     if (!open() || !worth_searching()) return keep_best_fit();
+    if (search_reduced()) return;
     natural_ = natural_borders(bound_, capacity_);
     if (auto const parts = fewer_lengths(); parts != 0) return search_rounded(parts);
     auto filled = search_at_random();
@@ -78,7 +79,7 @@ class near_optimal_search {
  private:
   [[nodiscard]] bool open() {
     auto const packs = static_cast<std::int64_t>(best_packs_);
-    return packs > bound_.packs && !budget_.satisfied({packs, goal_ != 0 ? goal_ : bound_.packs}) && budget_.allows();
+    return packs > bound_.packs && !budget_.satisfied({packs + made_, (goal_ != 0 ? goal_ : bound_.packs) + made_}) && budget_.allows();
   }
   // Above this size sums could overflow, or there is nothing to decide.
   [[nodiscard]] bool worth_searching() const { return lengths_.samples() <= tuning_.most_samples && lengths_.lengths.size() > 1; }
@@ -87,12 +88,33 @@ class near_optimal_search {
     if (tuning_.coarse_lengths && lengths_.lengths.size() > tuning_.most_lengths) return capacity_ > tuning_.parts ? tuning_.parts : 0;
     return capacity_ > tuning_.largest_capacity ? tuning_.fine_parts : 0;
   }
+  // Makes packs that some best plan has, and searches what is left. False if there are no such packs.
+  [[nodiscard]] bool search_reduced() {
+    if (!tuning_.reduction || goal_ != 0) return false;
+    reduced_stock const stock(lengths_, capacity_, budget_, budget_.spent() + (budget_.limit() - budget_.spent()) / 8);
+    auto const made = static_cast<std::int64_t>(stock.made.packs());
+    if (made == 0) return false;
+    best_fit_patterns<> best_fit;
+    auto const packs = static_cast<std::int64_t>(best_fit.plan(stock.left, capacity_));
+    near_optimal_search rest(stock.left, capacity_, best_fit, budget_, tuning_);
+    rest.made_ = made;
+    rest.exact_ = this;
+    auto const bound = packing_lower_bound(stock.left, capacity_, ~std::uint64_t{0}, packs);
+    rest.run(bound.packs + made < bound_.packs ? packs_needed{bound_.packs - made, bound_.bound} : bound);
+    for (auto& item : rest.best_.items) item.item_class = stock.class_of[item.item_class];
+    rest.best_.append(stock.made);
+    if (rest.best_.packs() < best_packs_) take(std::move(rest.best_));
+    if (best_.repeats.empty()) keep_best_fit();
+    if (rest.bound_.packs + made > bound_.packs) bound_ = {rest.bound_.packs + made, packing_bound::cutting_stock};
+    return true;
+  }
   void search_rounded(std::int64_t parts) {
     coarse_classes const coarse(lengths_, capacity_, parts);
     best_fit_patterns<> best_fit;
     auto const packs = static_cast<std::int64_t>(best_fit.plan(coarse.classes(), parts));
     near_optimal_search rough(coarse.classes(), parts, best_fit, budget_, tuning_);
     if (capacity_ <= tuning_.largest_capacity) rough.exact_ = this;
+    rough.made_ = made_;
     rough.run(packing_lower_bound(coarse.classes(), parts, ~std::uint64_t{0}, packs), bound_.packs);
     if (rough.best_packs_ < best_packs_) take(coarse.unfold(rough.best_));
     if (best_.repeats.empty()) keep_best_fit();
@@ -137,10 +159,10 @@ class near_optimal_search {
 
   void prove_by_program(std::uint64_t most) {
     if (!tuning_.program_bound || fractional_) return;
-    if (exact_ != nullptr) {  // the lengths before rounding need no more packs
+    if (exact_ != nullptr) {  // for a proof that is of the lengths as they were given
       exact_->prove_by_program(most);
-      goal_ = exact_->bound_.packs;
-      if (goal_ > bound_.packs) bound_ = exact_->bound_;
+      goal_ = exact_->bound_.packs + exact_->made_ - made_;
+      if (goal_ > bound_.packs) bound_ = {goal_, exact_->bound_.bound};
       return;
     }
     std::int64_t unit = 1;
@@ -276,8 +298,9 @@ class near_optimal_search {
   search_budget& budget_;
   best_fit_patterns<>& best_fit_;
   search_tuning const& tuning_;
-  near_optimal_search* exact_ = nullptr;  // of the lengths before rounding
+  near_optimal_search* exact_ = nullptr;  // of all lengths, before rounding
   std::int64_t goal_ = 0;
+  std::int64_t made_ = 0;  // packs beside those of the lengths
   packs_needed bound_;
   dual_proof proof_;
   pooled_vector<std::int64_t> natural_, worths_;

@@ -11,6 +11,7 @@ namespace ballast::inline v0_2::detail {
 /// The parts of a near-optimal search and their limits. `bench_near_optimal --parts` shows what each part contributes.
 struct search_tuning {
   // Parts of the search; a part that is false is left out.
+  bool reduction = true;           ///< packs that some best plan has are made first
   bool coarse_lengths = true;      ///< very many distinct lengths are rounded up to fewer
   bool random_fill = true;         ///< packs with room are filled again at random, first and between other parts
   bool exact_classes = true;       ///< with few lengths, each has a row in the linear program
