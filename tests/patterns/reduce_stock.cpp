@@ -77,7 +77,8 @@ TEST_CASE("reduced_stock: sees at once whether there is a pack to make, and take
     std::vector<std::int64_t> lengths(3 + draw() % 40);
     for (auto& l : lengths) l = between(capacity / 6, capacity / 2 - draw() % 3, draw);
     auto const h = ballast::fold(lengths);
-    ballast::detail::pattern_rows rows{.capacity = capacity};
+    ballast::detail::pattern_rows rows;
+    rows.capacity = capacity;
     rows.add(h);
     ballast::pack_patterns made;
     auto const steps = ballast::detail::stock_reduction(rows, made).steps();

@@ -82,7 +82,8 @@ struct reduced_stock {
   reduced_stock(histogram const& lengths, std::int64_t capacity, search_budget& budget, std::uint64_t end) {
     budget.spend(lengths.lengths.size());
     if (!has_packs(lengths, capacity)) return;
-    basic_pattern_rows<pool_allocator> rows{.capacity = capacity};
+    basic_pattern_rows<pool_allocator> rows;
+    rows.capacity = capacity;
     rows.add(lengths);
     budget.spend(stock_reduction(rows, made, end - (std::min)(end, budget.spent())).steps());
     for (auto i = rows.size(); i-- > 0;) {
