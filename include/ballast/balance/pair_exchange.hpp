@@ -112,7 +112,7 @@ class pair_exchanger {
     auto const other = [&](std::uint32_t s) { return s == x ? best_.to : x; };
     for (auto const& [what, from] : moved_) transfer(d, what, from, other(from));
     if (accepts(x) && accepts(best_.to)) return true;
-    for (auto const& [what, from] : moved_) move_back(d, what, other(from), from);
+    for (auto const& [what, from] : moved_) move_listed(d, what, other(from), from);
     return false;
   }
 

@@ -77,11 +77,11 @@ class refiner {
     auto const y = best_.to;
     auto const given = d_.sorted_sets[x][best_.give];
     auto const taken = best_.swaps ? d_.sorted_sets[y][best_.take] : item{};
-    if (best_.swaps) move_back(d_, taken, y, x);
-    move_back(d_, given, x, y);
+    if (best_.swaps) move_listed(d_, taken, y, x);
+    move_listed(d_, given, x, y);
     if (accepts_(x) && accepts_(y)) return true;
-    move_back(d_, given, y, x);
-    if (best_.swaps) move_back(d_, taken, x, y);
+    move_listed(d_, given, y, x);
+    if (best_.swaps) move_listed(d_, taken, x, y);
     return false;
   }
 

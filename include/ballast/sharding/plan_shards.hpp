@@ -84,10 +84,11 @@ template <index_type Index>
   return search.deep ? deeper * most(std::int64_t{1} << 15) : most(std::int64_t{1} << 20);
 }
 
-/// Micro-batches in lockstep, without their waits, where those of simple rounds take at most a sixty-fourth more than `value`; otherwise
-/// none. Many samples are tried in such rounds alone.
-[[nodiscard]] inline run_plan lockstep_runs_near(degree_times t, std::int64_t value) {
+/// Micro-batches in lockstep, without their waits, where those of simple rounds take at most a sixty-fourth more than `value`; otherwise,
+/// or if `value` is within 0.1 % of `lower`, none. Many samples are tried in such rounds alone.
+[[nodiscard]] inline run_plan lockstep_runs_near(degree_times t, std::int64_t value, std::int64_t lower) {
   constexpr std::size_t few = 1024;
+  if (value == block_plan::none || value - lower <= lower / 1000) return {};
   auto const limit = value + value / 64;
   t.options.execution = execution::lockstep;
   auto rounds = round_runs(t, limit, 1000, 1);
@@ -130,8 +131,8 @@ template <class = when_called>
   if (search.deep) {
     keep(all_round_runs(t, 0));
     keep(lockstep_runs(t, lockstep_counts(search)));
-  } else if (search.attempts == 0 && plan.value != block_plan::none && plan.value - lower > lower / 1000) {
-    keep(lockstep_runs_near(t, plan.value));
+  } else if (search.attempts == 0) {
+    keep(lockstep_runs_near(t, plan.value, lower));
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;
@@ -229,8 +230,8 @@ template <index_type Index, length_range R, shard_cost_model Cost>
   if (auto units = search_units(lengths, o, cost, any.sizes(), (std::min)(blocks.value, runs.value), search); units.value < runs.value)
     runs = std::move(units);
   auto value = (std::min)(blocks.value, runs.value);
-  if (!search.deep && search.attempts == 0 && value != block_plan::none && value - lower > lower / 1000)
-    if (auto next = lockstep_runs_near(on_sizes, value); next.value < value) {
+  if (!search.deep && search.attempts == 0)
+    if (auto next = lockstep_runs_near(on_sizes, value, lower); next.value < value) {
       value = next.value;
       runs = std::move(next);
     }

@@ -86,7 +86,7 @@ void transfer(dealt_sets<Index>& d, keyed_item<Index> const& what, std::uint32_t
 }
 /// Moves an item that `sorted_sets` lists to another set.
 template <index_type Index>
-void move_back(dealt_sets<Index>& d, keyed_item<Index> const& what, std::uint32_t from, std::uint32_t to) {
+void move_listed(dealt_sets<Index>& d, keyed_item<Index> const& what, std::uint32_t from, std::uint32_t to) {
   auto& source = d.sorted_sets[from];
   source.erase(std::lower_bound(source.begin(), source.end(), what));
   transfer(d, what, from, to);
